@@ -1,0 +1,79 @@
+"""Lays what only a superuser can: roles, the database, extensions, default privileges.
+
+Migrations run as kindmem_owner and can do none of this (`vector` is not a trusted extension, roles
+belong to the whole cluster). It may run any number of times, also at once: one run at a time works,
+under an advisory lock in the maintenance database that `superuser_conninfo` names.
+"""
+
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from kindmem.postgres.errors import ClusterError
+
+REQUIRED_EXTENSION = "vector"
+# Used where the server has them; nothing may depend on them.
+OPTIONAL_EXTENSIONS = ("pg_trgm", "unaccent", "btree_gin")
+ROLES = ("kindmem_owner", "kindmem_app", "kindmem_search", "kindmem_backup")
+_LOCK_KEY = 0x6B696E646D656D  # "kindmem"
+_HERE = Path(__file__).parent
+
+
+def bootstrap(superuser_conninfo: str, dbname: str = "kindmem") -> None:
+    """Make roles and the database `dbname`, or bring them to what they should be.
+
+    Raises ClusterError when the server has no pgvector; psycopg.Error when it can't be reached or
+    the role is no superuser.
+    """
+    with psycopg.connect(superuser_conninfo, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])
+        available = _available_extensions(connection)
+        with connection.transaction():
+            _run_file(connection, "roles.sql")
+        _extend(make_conninfo(superuser_conninfo, dbname="template1"), available)
+        _make_database(connection, dbname)
+        application = make_conninfo(superuser_conninfo, dbname=dbname)
+        _extend(application, available)
+        with psycopg.connect(application) as database:
+            _run_file(database, "database.sql")
+
+
+def _available_extensions(connection: psycopg.Connection) -> list[str]:
+    wanted = [REQUIRED_EXTENSION, *OPTIONAL_EXTENSIONS]
+    rows = connection.execute(
+        "SELECT name FROM pg_available_extensions WHERE name = ANY(%s)", [wanted]
+    ).fetchall()
+    found = {row[0] for row in rows}
+    if REQUIRED_EXTENSION not in found:
+        raise ClusterError(
+            "This PostgreSQL server has no pgvector. Install pgvector 0.8.0 or newer on it "
+            "(Debian: postgresql-NN-pgvector), then try again."
+        )
+    return [name for name in wanted if name in found]
+
+
+def _extend(conninfo: str, extensions: list[str]) -> None:
+    with psycopg.connect(conninfo) as connection:
+        rows = connection.execute("SELECT extname FROM pg_extension").fetchall()
+        present = {row[0] for row in rows}
+        for name in extensions:
+            verb = "ALTER EXTENSION {} UPDATE" if name in present else "CREATE EXTENSION {}"
+            connection.execute(sql.SQL(verb).format(sql.Identifier(name)))
+
+
+def _make_database(connection: psycopg.Connection, dbname: str) -> None:
+    name = sql.Identifier(dbname)
+    exists = connection.execute("SELECT FROM pg_database WHERE datname = %s", [dbname]).fetchone()
+    if exists is None:
+        connection.execute(sql.SQL("CREATE DATABASE {} OWNER kindmem_owner").format(name))
+    with connection.transaction():
+        connection.execute(sql.SQL("ALTER DATABASE {} OWNER TO kindmem_owner").format(name))
+        connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(name))
+        grant = "GRANT CONNECT ON DATABASE {} TO kindmem_app, kindmem_backup"
+        connection.execute(sql.SQL(grant).format(name))
+
+
+def _run_file(connection: psycopg.Connection, name: str) -> None:
+    connection.execute((_HERE / name).read_bytes())
