@@ -1,0 +1,1 @@
+"""Texts become vectors: the built-in model, an OpenAI-compatible endpoint, or none."""
