@@ -1,0 +1,34 @@
+"""Decides how Django reaches the database: from a URL, or from the embedded cluster's socket under the data directory."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from kindmem.postgres.cluster import socket_dir
+
+DATABASE_NAME = "kindmem"
+
+
+def app_url(data_dir: Path) -> str:
+    """The URL of the role that web and worker run as, on the embedded cluster."""
+    return f"postgresql://kindmem_app@/{DATABASE_NAME}?host={socket_dir(data_dir)}"
+
+
+def owner_url(data_dir: Path) -> str:
+    """The URL of the role that owns the schema and migrates it, on the embedded cluster."""
+    return f"postgresql://kindmem_owner@/{DATABASE_NAME}?host={socket_dir(data_dir)}"
+
+
+def django_database(url: str) -> dict[str, Any]:
+    """A Django DATABASES entry of a libpq URL. `host` in the query string (a socket directory) wins."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": query.pop("host", None) or parts.hostname or "",
+        "PORT": query.pop("port", None) or (str(parts.port) if parts.port else ""),
+        "OPTIONS": query,
+    }

@@ -1,0 +1,230 @@
+"""Every setting, from the environment, with its unit in the comment.
+
+Without DATABASE_URL the embedded PostgreSQL under the data directory is used. Secrets come from the state folder, made on
+first start, unless the environment gives them.
+"""
+
+from pathlib import Path
+
+import environ
+import structlog
+
+from kindmem.postgres import paths, urls
+from kindmem.state import load_or_create
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+KINDMEM_VERSION = "0.1.0"
+KINDMEM_DATA_DIR = paths.data_dir()
+KINDMEM_STATE_DIR = paths.state_dir()
+KINDMEM_STATE = load_or_create(KINDMEM_STATE_DIR)
+
+DEBUG = False
+KINDMEM_DEVELOPMENT = env.bool("KINDMEM_DEVELOPMENT", False)  # allows plain-http loopback sources
+SECRET_KEY = env.str("KINDMEM_SECRET_KEY", KINDMEM_STATE.secret_key)
+KINDMEM_BASE_URL = env.str("KINDMEM_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+KINDMEM_INSTANCE = env.str("KINDMEM_INSTANCE", "kindmem")  # origin of checkpoints
+ALLOWED_HOSTS = env.list("KINDMEM_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+
+INSTALLED_APPS = [
+    "kindmem",
+    "corrections",
+    "memory",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+]
+
+MIDDLEWARE = [
+    "kindmem.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "kindmem.urls"
+WSGI_APPLICATION = "kindmem.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# ---- database -------------------------------------------------------------------------------------------------------------
+
+# Statements are prepared on the server: planning is most of a short query's cost. 0 turns it off, for a pooler in transaction
+# mode that keeps no prepared statements.
+KINDMEM_PREPARE_THRESHOLD = env.int("KINDMEM_PREPARE_THRESHOLD", 2) or None
+
+
+KINDMEM_USES_EMBEDDED_DATABASE = not env.str("DATABASE_URL", "")
+_app_url = env.str("DATABASE_URL", "") or urls.app_url(KINDMEM_DATA_DIR)
+_owner_url = env.str("DATABASE_OWNER_URL", "") or (
+    urls.owner_url(KINDMEM_DATA_DIR) if KINDMEM_USES_EMBEDDED_DATABASE else _app_url
+)
+DATABASES = {"default": urls.django_database(_app_url), "owner": urls.django_database(_owner_url)}
+for _options in DATABASES.values():
+    _options.update(
+        CONN_MAX_AGE=None,
+        # No health check: it costs a statement a request. A lost connection is replaced before anything ran.
+        CONN_HEALTH_CHECKS=False,
+        DISABLE_SERVER_SIDE_CURSORS=True,
+    )
+    _options["OPTIONS"] = {
+        **_options.get("OPTIONS", {}),
+        "server_side_binding": True,
+        "prepare_threshold": KINDMEM_PREPARE_THRESHOLD,
+    }
+DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
+DATABASE_ROUTERS: list[str] = []
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+SILENCED_SYSTEM_CHECKS: list[str] = []
+
+# ---- security -------------------------------------------------------------------------------------------------------------
+
+_is_https = KINDMEM_BASE_URL.startswith("https://")
+SECURE_SSL_REDIRECT = _is_https and env.bool("KINDMEM_SSL_REDIRECT", True)
+SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _is_https
+SECURE_HSTS_PRELOAD = _is_https
+SECURE_REFERRER_POLICY = "no-referrer"
+SESSION_COOKIE_SECURE = _is_https
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 3600  # seconds
+CSRF_COOKIE_SECURE = _is_https
+CSRF_TRUSTED_ORIGINS = [KINDMEM_BASE_URL]
+X_FRAME_OPTIONS = "DENY"
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bytes; the API counts them itself, per route
+FILE_UPLOAD_HANDLERS: list[str] = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+
+# ---- the product ----------------------------------------------------------------------------------------------------------
+
+KINDMEM_BODY_MAX_BYTES = 1 << 20
+KINDMEM_BATCH_BODY_MAX_BYTES = 8 << 20
+KINDMEM_CONTENT_MAX_BYTES = 64 << 10  # canonical bytes kept inline
+KINDMEM_UNVERIFIED_DAYS = env.int(
+    "KINDMEM_UNVERIFIED_DAYS", 30
+)  # how long an agent's unverified fact is readable
+KINDMEM_IDEMPOTENCY_HOURS = 24
+KINDMEM_EMBEDDINGS = env.str("KINDMEM_EMBEDDINGS", "minilm")  # minilm | openai | none
+KINDMEM_EMBEDDINGS_URL = env.str("KINDMEM_EMBEDDINGS_URL", "")
+KINDMEM_EMBEDDINGS_MODEL = env.str("KINDMEM_EMBEDDINGS_MODEL", "")
+KINDMEM_EMBEDDINGS_KEY = env.str("KINDMEM_EMBEDDINGS_KEY", "")
+KINDMEM_EMBEDDINGS_DIMENSIONS = env.int("KINDMEM_EMBEDDINGS_DIMENSIONS", 0)  # 0: the model's own
+
+# ---- API ------------------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "kindmem",
+    "DESCRIPTION": "The memory that AI agents keep, under human control.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/v1/",
+    "POSTPROCESSING_HOOKS": ["memory.api.openapi.finish"],
+    "PREPROCESSING_HOOKS": ["memory.api.openapi.only_api"],
+    "DISABLE_ERRORS_AND_WARNINGS": False,
+}
+
+# ---- language, time, static files -----------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+# ---- logs: JSON lines, never memory text ----------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+            "foreign_pre_chain": [
+                structlog.contextvars.merge_contextvars,
+                structlog.stdlib.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+            ],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": env.str("KINDMEM_LOG_LEVEL", "WARNING")},
+    "loggers": {
+        "kindmem": {"level": env.str("KINDMEM_LOG_LEVEL", "INFO"), "propagate": True},
+        "django.request": {
+            "level": "CRITICAL",
+            "propagate": True,
+        },  # the edge logs each failure once itself
+        "django.security": {"level": "ERROR", "propagate": True},
+    },
+}
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.filter_by_level,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)

@@ -1,0 +1,90 @@
+"""Make an API key. The token is returned once and kept nowhere."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.utils import timezone
+
+from memory import keys
+from memory.access import ABILITIES, DEFAULT_ABILITIES
+from memory.admission import ID_MAX
+from memory.errors import BadInput
+from memory.ids import new_id
+from memory.models import ApiKey
+from memory.tenancy import tenant_context
+
+ROLES = ("agent", "app", "admin", "auditor")
+MOST_DAYS = 366
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    id: UUID
+    token: str
+    prefix: str
+    expires_at: datetime
+
+
+def create_api_key(
+    *,
+    tenant_id: UUID,
+    actor: str,
+    name: str,
+    role: str,
+    everything: bool = False,
+    projects: Iterable[str] = (),
+    orgs: Iterable[str] = (),
+    users: Iterable[str] = (),
+    participants: Iterable[str] = (),
+    threads: Iterable[str] = (),
+    on_behalf_of: Iterable[str] = (),
+    abilities: Iterable[str] | None = None,
+    expires_days: int = 90,
+) -> NewKey:
+    """A key with these containers and abilities (the role's defaults when None). Raises BadInput."""
+    if not _NAME.fullmatch(name):
+        raise BadInput.at("name", "must be 1 to 64 of letters, digits, '.', '_' and '-'")
+    if role not in ROLES:
+        raise BadInput.at("role", "must be one of: " + ", ".join(ROLES))
+    if not 1 <= expires_days <= MOST_DAYS:
+        raise BadInput.at("expires_days", f"must be 1 to {MOST_DAYS}")
+    may = sorted(DEFAULT_ABILITIES[role] if abilities is None else set(abilities))
+    if unknown := set(may) - set(ABILITIES):
+        raise BadInput.at("may", f"does not know {', '.join(sorted(unknown))}")
+    if role == "auditor" and set(may) - {"read"}:
+        raise BadInput.at("may", "an auditor's key only reads")
+    containers = {
+        "projects": projects,
+        "orgs": orgs,
+        "users": users,
+        "participants": participants,
+        "threads": threads,
+        "on_behalf_of": on_behalf_of,
+    }
+    granted = {kind: sorted(set(ids)) for kind, ids in containers.items()}
+    for kind, ids in granted.items():
+        if any(not 1 <= len(one) <= ID_MAX or "\x00" in one for one in ids):
+            raise BadInput.at(kind, f"ids have 1 to {ID_MAX} characters")
+    token, prefix = keys.new_token()
+    version = keys.current_pepper_version()
+    expires_at = timezone.now() + timedelta(days=expires_days)
+    with tenant_context(tenant_id):
+        key = ApiKey.objects.create(
+            tenant_id=tenant_id,
+            id=new_id(),
+            prefix=prefix,
+            digest=keys.digest(token, version),
+            pepper_version=version,
+            name=name,
+            role=role,
+            all_containers=everything,
+            abilities=may,
+            created_by=actor,
+            expires_at=expires_at,
+            **granted,
+        )
+    return NewKey(id=key.id, token=token, prefix=prefix, expires_at=expires_at)

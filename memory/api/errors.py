@@ -1,0 +1,129 @@
+"""The one place where errors become answers: `{"error": {code, message, details, requestId}}`, and code → status."""
+
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, DataError, InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+
+from memory import admission
+from memory.api.json_text import dumps
+from memory.errors import (
+    BadInput,
+    BodyTooLarge,
+    DomainError,
+    IdempotencyInFlight,
+    InternalError,
+    MethodNotAllowed,
+    RateLimited,
+    Unavailable,
+)
+
+log = structlog.get_logger("kindmem.api")
+
+STATUS: dict[str, int] = {
+    "bad-input": 400,
+    "unknown-field": 400,
+    "auth-missing": 401,
+    "auth-expired": 401,
+    "auth-revoked": 401,
+    "permission-denied": 403,
+    "scope-mismatch": 403,
+    "run-reserved": 403,
+    "not-found": 404,
+    "fact-not-found": 404,
+    "log-not-found": 404,
+    "type-not-found": 404,
+    "method-not-allowed": 405,
+    "fact-changed": 409,
+    "id-taken": 409,
+    "legal-hold": 409,
+    "retention-violation": 409,
+    "last-owner": 409,
+    "erasure-in-progress": 409,
+    "idempotency-key-body-mismatch": 409,
+    "idempotency-key-in-flight": 409,
+    "idempotency-key-replay-withheld": 409,
+    "content-too-large": 413,
+    "unsupported-media-type": 415,
+    "invariant-violated": 422,
+    "content-hash-mismatch": 422,
+    "content-schema-violated": 422,
+    "semantic-unavailable": 422,
+    "embedding-model-unknown": 422,
+    "refresh-handler-missing": 422,
+    "refresh-failed": 422,
+    "rate-limited": 429,
+    "internal-error": 500,
+    "unavailable": 503,
+}
+"""Every code that an answer may hold. docs/errors.md explains each; a test keeps the two equal."""
+
+RETRIED = ("40001", "40P01")
+"""SQLSTATEs after which the whole transaction is run again: serialization failure, deadlock."""
+
+
+def sqlstate_of(error: BaseException) -> str | None:
+    return getattr(error.__cause__, "sqlstate", None)
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Whether the database went away rather than refused: no SQLSTATE, or one of connections and shutdown."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = sqlstate_of(error)
+    return state is None or state[:2] == "08" or state in ("57P01", "57P02", "57P03")
+
+
+def domain_error_of(error: Exception) -> DomainError:
+    """What the answer says of any exception. Whatever isn't known is logged with its traceback, and answers 500."""
+    if isinstance(error, DomainError):
+        return error
+    if isinstance(error, admission.BadInput):
+        return BadInput(issues=[dict(issue) for issue in error.issues])
+    if isinstance(error, admission.TooLarge):
+        return BodyTooLarge(limit_bytes=error.max_bytes)
+    if isinstance(error, DatabaseError | InterfaceError):
+        state = sqlstate_of(error) or ""
+        if (
+            is_connection_lost(error)
+            or state[:2] == "53"
+            or state in ("57014", "55P03", "25P03", "25P04", *RETRIED)
+        ):
+            log.warning("database unavailable", sqlstate=state or None)
+            return Unavailable()
+        if isinstance(error, DataError):
+            log.warning("value refused by the database", sqlstate=state)
+            return BadInput.at("", "holds a value that can't be stored")
+    log.error("unexpected error", error=type(error).__name__, exc_info=error)
+    return InternalError()
+
+
+def body_of(error: DomainError, request_id: str) -> dict[str, Any]:
+    return {
+        "error": {
+            "code": error.code,
+            "message": str(error),
+            "details": error.details,
+            "requestId": request_id,
+        }
+    }
+
+
+def respond(error: DomainError, request: HttpRequest) -> HttpResponse:
+    """The answer for an error, with the headers that its status asks for."""
+    request_id = getattr(request, "request_id", "")
+    response = HttpResponse(
+        dumps(body_of(error, request_id)),
+        status=STATUS[error.code],
+        content_type="application/json",
+    )
+    if response.status_code == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="kindmem"'
+    if isinstance(error, MethodNotAllowed):
+        response["Allow"] = ", ".join(error.allowed)
+    if isinstance(error, RateLimited):
+        response["Retry-After"] = str(error.retry_after_seconds)
+    elif isinstance(error, Unavailable | IdempotencyInFlight):
+        response["Retry-After"] = "1"
+    return response

@@ -1,0 +1,351 @@
+"""One API operation: what it takes, who may call it, and the one transaction it runs in.
+
+`@operation(...)` on a view's method makes of `def post(self, call) -> Answer` a handler that reads the body, opens a transaction,
+finds the caller (which sets the tenant), checks the shape, replays or keeps the answer of a retried request, and renders. A
+domain error rolls everything back. The same declaration is what the API description shows.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from memory import admission
+from memory.access import Ability, Principal, Scope
+from memory.api import idempotency
+from memory.api.authentication import authenticate
+from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
+from memory.api.json_text import dumps
+from memory.api.parameters import Parameter, read_query
+from memory.api.shapes import Schema, Shape, shape
+from memory.errors import (
+    BadInput,
+    BodyTooLarge,
+    DomainError,
+    MethodNotAllowed,
+    NotAcceptable,
+    UnsupportedMediaType,
+)
+
+log = structlog.get_logger("kindmem.request")
+T = TypeVar("T")
+_MOST_ATTEMPTS = 3
+NO_BODY = Shape(shape({}))
+
+
+@dataclass(slots=True)
+class Answer:
+    """A status and a body. `item_ref` names what the body holds (`fact:<id>`), so that a kept copy goes when it goes;
+    `scopes` are those that a replay checks the caller's grants on; `kept`: the action kept the answer itself."""
+
+    status: int
+    body: Any
+    item_ref: str | None = None
+    scopes: Sequence[Scope] = ()
+    kept: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request, read and checked. `principal` is set within the transaction."""
+
+    request: HttpRequest
+    path: dict[str, str]
+    query: dict[str, Any]
+    body: Any
+    principal: Principal
+    idempotency_key: str | None
+    digest: bytes | None
+    request_id: str
+
+    def keep_parameters(self, answer: Answer, text: str) -> dict[str, Any] | None:
+        """For an action that keeps its answer in its own statement; None without an Idempotency-Key."""
+        if self.idempotency_key is None or self.digest is None:
+            return None
+        return idempotency.keep_parameters(
+            self.principal,
+            self.idempotency_key,
+            self.digest,
+            status=answer.status,
+            answer=text,
+            item_ref=answer.item_ref,
+            scopes=answer.scopes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The declaration of one route and method. `outside`: the handler opens its own transactions (`call_in_transaction`)."""
+
+    id: str
+    ability: Ability | None
+    body: Shape
+    query: dict[str, Parameter]
+    changes: bool
+    ignores_key: bool
+    max_bytes: int
+    outside: bool
+
+
+class ApiView(APIView):
+    """A route of the binding API. Subclasses give methods decorated with `@operation`."""
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        raise MethodNotAllowed(allowed=self.allowed_methods)
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
+        started = time.perf_counter()
+        method = (request.method or "").lower()
+        self.headers = {}
+        code: str | None = None
+        try:
+            handler = getattr(self, method, None) if method in self.http_method_names else None
+            if handler is None or not hasattr(handler, "operation"):
+                raise MethodNotAllowed(allowed=self.allowed_methods)
+            response: HttpResponse = handler(request, **kwargs)
+        except Exception as error:  # noqa: BLE001, RUF100  # the edge: whatever happens becomes one clear answer
+            refusal = domain_error_of(error)
+            code = refusal.code
+            response = respond(refusal, request)
+        response["Cache-Control"] = "no-store"
+        response["X-Content-Type-Options"] = "nosniff"
+        route = getattr(request.resolver_match, "route", "") if request.resolver_match else ""
+        log.info(
+            "request",
+            method=request.method,
+            route=route,
+            status=response.status_code,
+            code=code,
+            ms=round((time.perf_counter() - started) * 1000, 1),
+        )
+        return response
+
+    @property
+    def allowed_methods(self) -> list[str]:
+        return [
+            name.upper()
+            for name in self.http_method_names
+            if hasattr(getattr(self, name, None), "operation")
+        ]
+
+
+def operation(
+    *,
+    id: str,
+    summary: str,
+    answers: Mapping[int, Any],
+    description: str = "",
+    ability: Ability | None = None,
+    body: Shape | None = None,
+    query: Sequence[Parameter] = (),
+    changes: bool = False,
+    ignores_key: bool = False,
+    max_bytes: int | None = None,
+    outside: bool = False,
+    errors: Sequence[str] = (),
+    example: Any = None,
+    tag: str,
+) -> Callable[[Callable[[Any, Call], Answer]], Callable[..., HttpResponse]]:
+    """Declare a handler. `changes`: it takes an Idempotency-Key. `answers`: status → JSON Schema of the body."""
+    declared = Operation(
+        id=id,
+        ability=ability,
+        body=body or NO_BODY,
+        query={parameter.name: parameter for parameter in query},
+        changes=changes,
+        ignores_key=ignores_key,
+        max_bytes=max_bytes or settings.KINDMEM_BODY_MAX_BYTES,
+        outside=outside,
+    )
+
+    def decorate(handler: Callable[[Any, Call], Answer]) -> Callable[..., HttpResponse]:
+        @functools.wraps(handler)
+        def handle(self: Any, request: HttpRequest, **path: str) -> HttpResponse:
+            return _run(declared, functools.partial(handler, self), request, path)
+
+        handle.operation = declared  # type: ignore[attr-defined]  # read by dispatch and the completeness tests
+        del (
+            handle.__wrapped__
+        )  # the description must see (self, request), not the handler's own signature
+        return extend_schema(
+            operation_id=id,
+            summary=summary,
+            description=description,
+            tags=[tag],
+            parameters=[_openapi_parameter(parameter) for parameter in query]
+            + ([_IDEMPOTENCY_HEADER] if changes or ignores_key else []),
+            request={"application/json": body.schema} if body else None,
+            responses={status: _openapi_answer(schema) for status, schema in answers.items()},
+            extensions={
+                "x-error-codes": sorted(errors),
+                **({"x-example": example} if example is not None else {}),
+                **({"x-ability": ability} if ability else {}),
+            },
+        )(handle)
+
+    return decorate
+
+
+def _run(
+    declared: Operation,
+    handler: Callable[[Call], Answer],
+    request: HttpRequest,
+    path: dict[str, str],
+) -> HttpResponse:
+    raw = _read_body(request, declared)
+    key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
+
+    begun: list[Principal] = []
+
+    def unit() -> HttpResponse:
+        key = idempotency.read_key(key_header)
+        principal = authenticate(request, idempotency_key=key)
+        begun.append(principal)
+        call = _checked_call(declared, request, path, raw, principal, key)
+        if call.digest is not None and key is not None:
+            kept = idempotency.kept_answer(principal, key, call.digest, ability=declared.ability)
+            if kept is not None:
+                return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"})
+        answer = handler(call)
+        text = dumps(answer.body)
+        if not answer.kept:
+            parameters = call.keep_parameters(answer, text)
+            if parameters is not None:
+                idempotency.keep(parameters)
+        return _json(answer.status, text, answer.headers)
+
+    if declared.outside:
+        return unit_outside(declared, handler, request, path, raw)
+    return in_transaction(unit, has_begun=lambda: bool(begun))
+
+
+def unit_outside(
+    declared: Operation,
+    handler: Callable[[Call], Answer],
+    request: HttpRequest,
+    path: dict[str, str],
+    raw: bytes | None,
+) -> HttpResponse:
+    """For a handler that fetches from outside between transactions: the caller is found in a transaction of its own."""
+    principal = in_transaction(lambda: authenticate(request))
+    answer = handler(_checked_call(declared, request, path, raw, principal, None))
+    return _json(answer.status, dumps(answer.body), answer.headers)
+
+
+def in_transaction(unit: Callable[[], T], *, has_begun: Callable[[], bool] = lambda: True) -> T:
+    """Run one unit in a transaction; again after a deadlock or serialization failure, and after a lost connection while
+    `has_begun` is false. Inside an outer transaction there is no second try."""
+    if connection.in_atomic_block:
+        with transaction.atomic():
+            return unit()
+    attempt = 1
+    while True:
+        try:
+            with transaction.atomic():
+                return unit()
+        except (DatabaseError, InterfaceError) as error:
+            if is_connection_lost(error):
+                connection.close()
+                may_repeat = not has_begun()
+            else:
+                may_repeat = sqlstate_of(error) in RETRIED
+            if not may_repeat or attempt >= _MOST_ATTEMPTS:
+                raise
+            attempt += 1
+
+
+def _checked_call(
+    declared: Operation,
+    request: HttpRequest,
+    path: dict[str, str],
+    raw: bytes | None,
+    principal: Principal,
+    key: str | None,
+) -> Call:
+    if declared.ability is not None:
+        principal.needs(declared.ability)
+    for name, value in path.items():
+        if not 1 <= len(value) <= admission.ID_MAX or "\x00" in value:
+            raise BadInput.at(name, f"must have 1 to {admission.ID_MAX} characters, none U+0000")
+    query = read_query(request.GET, declared.query)
+    body: Any = None
+    if raw is not None:
+        body = admission.admit(raw, max_bytes=declared.max_bytes)
+        declared.body.check(body)
+    digest = (
+        idempotency.digest_of(request.method or "", request.get_full_path(), body)
+        if key is not None
+        else None
+    )
+    return Call(
+        request=request,
+        path=path,
+        query=query,
+        body=body,
+        principal=principal,
+        idempotency_key=key,
+        digest=digest,
+        request_id=getattr(request, "request_id", ""),
+    )
+
+
+def _read_body(request: HttpRequest, declared: Operation) -> bytes | None:
+    """The body's bytes, counted as they are read; None where the operation takes no body and none was sent."""
+    if request.method in ("GET", "HEAD", "DELETE"):
+        return None
+    accept = request.META.get("HTTP_ACCEPT", "*/*")
+    if not any(kind in accept for kind in ("*/*", "application/*", "application/json")):
+        raise NotAcceptable
+    is_chunked = "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower()
+    # Django reads no body without a length; the server under it ends a chunked one itself.
+    stream = request.META["wsgi.input"] if is_chunked else request
+    raw: bytes = stream.read(declared.max_bytes + 1)
+    if len(raw) > declared.max_bytes:
+        raise BodyTooLarge(limit_bytes=declared.max_bytes)
+    if not raw and not declared.body.schema["required"]:
+        return b"{}"
+    media = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+    if media != "application/json" or request.META.get("HTTP_CONTENT_ENCODING"):
+        raise UnsupportedMediaType
+    return raw
+
+
+def _json(status: int, text: str, headers: Mapping[str, str]) -> HttpResponse:
+    response = HttpResponse(text, status=status, content_type="application/json")
+    for name, value in headers.items():
+        response[name] = value
+    return response
+
+
+_IDEMPOTENCY_HEADER = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="Kept 24 hours: the same key and body replay the first answer.",
+)
+
+
+def _openapi_parameter(parameter: Parameter) -> OpenApiParameter:
+    return OpenApiParameter(
+        parameter.name,
+        dict(parameter.schema),
+        OpenApiParameter.QUERY,
+        description=parameter.description,
+    )
+
+
+def _openapi_answer(schema: Schema | str) -> Any:
+    return {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else dict(schema)
+
+
+__all__ = ["Answer", "ApiView", "Call", "DomainError", "Operation", "in_transaction", "operation"]

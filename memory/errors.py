@@ -1,0 +1,334 @@
+"""Every rule that can refuse has one class here, with a stable kebab-case code and no HTTP in it.
+
+`details` is built from the fields (camelCase); messages are for people and never hold memory text. Database constraints speak
+through `CONSTRAINT_ERRORS`: constraint name → the class that the rule raises in Python. Unknown names re-raise.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from django.db import Error as DatabaseError
+from django.db import IntegrityError
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+class DomainError(Exception):
+    """The request can't be done."""
+
+    code: ClassVar[str] = "invariant-violated"
+    message: ClassVar[str] = "The request can't be done."
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the error names, ready for the wire; absent values are left out."""
+        named = fields(self) if hasattr(self, "__dataclass_fields__") else ()
+        pairs = ((camel(field.name), getattr(self, field.name)) for field in named)
+        return {name: value for name, value in pairs if value is not None}
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(eq=False)
+class BadInput(DomainError):
+    """The input is malformed: shape, type, range or inadmissible JSON."""
+
+    code = "bad-input"
+    message = "The input is not valid. See details.issues for where and why."
+    issues: list[dict[str, str]]
+
+    @classmethod
+    def at(cls, path: str, message: str) -> "BadInput":
+        """One issue at one JSON Pointer (or parameter name)."""
+        return cls(issues=[{"path": path, "message": message}])
+
+
+@dataclass(eq=False)
+class UnknownField(DomainError):
+    code = "unknown-field"
+    message = "The request names a field, parameter or scope key that is not known here."
+    issues: list[dict[str, str]]
+
+    @classmethod
+    def named(cls, *paths: str) -> "UnknownField":
+        return cls(issues=[{"path": path, "message": "is not known here"} for path in paths])
+
+
+@dataclass(eq=False)
+class ContentTooLarge(DomainError):
+    code = "content-too-large"
+    message = (
+        "The content is too large to keep inline. Put it in blob storage and send contentRef: "
+        "blob://<provider>/<bucket>/<key>."
+    )
+    limit_bytes: int
+
+
+class BodyTooLarge(ContentTooLarge):
+    message = "The request body is larger than this route takes."
+
+
+class AuthMissing(DomainError):
+    code = "auth-missing"
+    message = "Send a valid API key as 'Authorization: Bearer <api key>', or sign in."
+
+
+class AuthExpired(DomainError):
+    code = "auth-expired"
+    message = "This API key has expired. Ask an admin for a new one."
+
+
+class AuthRevoked(DomainError):
+    code = "auth-revoked"
+    message = "This API key was revoked. Ask an admin for a new one."
+
+
+class CsrfFailed(DomainError):
+    code = "permission-denied"
+    message = "The CSRF token is missing or old. Reload the page and send its token in X-CSRFToken."
+
+
+@dataclass(eq=False)
+class PermissionDenied(DomainError):
+    code = "permission-denied"
+    message = "The caller may not do this."
+    needs: str
+
+    def __str__(self) -> str:
+        return f"The caller may not do this: it needs {self.needs}."
+
+
+@dataclass(eq=False)
+class ScopeMismatch(DomainError):
+    code = "scope-mismatch"
+    message = "scope.tenantId is not the caller's tenant."
+    field: str = "scope.tenantId"
+
+
+@dataclass(eq=False)
+class RunReserved(DomainError):
+    code = "run-reserved"
+    message = "Run ids that start with 'kindmem.' are the server's own."
+    run_id: str
+
+
+class NotFound(DomainError):
+    """What doesn't exist and what the caller may not see answer the same."""
+
+    code = "not-found"
+    message = "There is nothing here."
+
+
+class FactNotFound(NotFound):
+    code = "fact-not-found"
+    message = "There is no such fact."
+
+
+class LogNotFound(NotFound):
+    code = "log-not-found"
+    message = "There is no such log entry or run."
+
+
+class TypeNotFound(NotFound):
+    code = "type-not-found"
+    message = "This type is not declared."
+
+
+@dataclass(eq=False)
+class MethodNotAllowed(DomainError):
+    code = "method-not-allowed"
+    message = "This route doesn't take that method."
+    allowed: list[str]
+
+
+class UnsupportedMediaType(DomainError):
+    code = "unsupported-media-type"
+    message = "Send JSON: Content-Type: application/json, no Content-Encoding."
+
+
+class NotAcceptable(DomainError):
+    code = "bad-input"
+    message = "Answers are JSON only."
+
+
+@dataclass(eq=False)
+class FactChanged(DomainError):
+    code = "fact-changed"
+    message = "Someone changed this fact first. Read it again and decide anew."
+    fact_id: str
+    current_version: int
+
+
+@dataclass(eq=False)
+class IdTaken(DomainError):
+    code = "id-taken"
+    message = "This id is taken."
+    id: str
+
+
+@dataclass(eq=False)
+class LegalHoldActive(DomainError):
+    code = "legal-hold"
+    message = "A legal hold keeps this. It can be changed or removed when the hold is released."
+    ids: list[str]
+
+
+@dataclass(eq=False)
+class RetentionViolation(DomainError):
+    code = "retention-violation"
+    message = "A retention rule keeps this until its window ends."
+    fact_id: str
+    reason: str
+    until: str
+
+
+@dataclass(eq=False)
+class ContentHashMismatch(DomainError):
+    code = "content-hash-mismatch"
+    message = "The contentHash or size that was sent is not that of the content."
+    field: str
+
+
+@dataclass(eq=False)
+class ContentSchemaViolated(DomainError):
+    code = "content-schema-violated"
+    message = "The content does not fit the schema of its type."
+    type: str
+    issues: list[dict[str, str]]
+
+
+class SemanticUnavailable(DomainError):
+    code = "semantic-unavailable"
+    message = "Search by meaning needs an embedding provider, and none is set up here."
+
+
+@dataclass(eq=False)
+class EmbeddingModelUnknown(DomainError):
+    code = "embedding-model-unknown"
+    message = "This embedding model is not available here."
+    model: str
+
+
+@dataclass(eq=False)
+class RefreshHandlerMissing(DomainError):
+    code = "refresh-handler-missing"
+    message = "This fact has no source, or no refresh handler is registered under its handler id."
+    fact_id: str
+
+
+@dataclass(eq=False)
+class RefreshFailed(DomainError):
+    code = "refresh-failed"
+    message = "The source could not be read; the fact is as it was."
+    fact_id: str
+    reason: str
+
+
+@dataclass(eq=False)
+class InvariantViolated(DomainError):
+    code = "invariant-violated"
+    message = "A rule refuses this."
+    invariant: str
+
+
+class ErasureInProgress(DomainError):
+    code = "erasure-in-progress"
+    message = "An erasure for this person is running. Try again when it is done."
+
+
+@dataclass(eq=False)
+class EntryIdTaken(DomainError):
+    code = "id-taken"
+    message = "This log entry id is taken."
+    id: str
+
+
+class IdempotencyBodyMismatch(DomainError):
+    code = "idempotency-key-body-mismatch"
+    message = "This Idempotency-Key was used with another request."
+
+
+class IdempotencyInFlight(DomainError):
+    code = "idempotency-key-in-flight"
+    message = "The first request with this Idempotency-Key is still running. Try again in a moment."
+
+
+class IdempotencyWithheld(DomainError):
+    code = "idempotency-key-replay-withheld"
+    message = "The first answer held something that was forgotten or erased since."
+
+
+@dataclass(eq=False)
+class RateLimited(DomainError):
+    code = "rate-limited"
+    message = "Too much at once. Wait as long as Retry-After says."
+    retry_after_seconds: int
+
+
+class Unavailable(DomainError):
+    code = "unavailable"
+    message = "The service can't answer right now. Nothing was changed; try again."
+
+
+class TenantClosed(DomainError):
+    code = "auth-revoked"
+    message = "This tenant is closed."
+
+
+class InternalError(DomainError):
+    code = "internal-error"
+    message = "Something went wrong on our side. Nothing was changed. Quote the request id."
+
+
+@dataclass(eq=False)
+class MemberKeepsAnOwner(DomainError):
+    code = "last-owner"
+    message = "A tenant keeps at least one owner."
+
+
+def _invariant(name: str) -> Callable[[], DomainError]:
+    return lambda: InvariantViolated(invariant=name)
+
+
+CONSTRAINT_ERRORS: dict[str, Callable[[], DomainError]] = {
+    "member_keeps_an_owner": MemberKeepsAnOwner,
+    "fact_pkey": lambda: IdTaken(id=""),
+    "log_entry_id_is_unique": lambda: EntryIdTaken(id=""),
+    "fact_is_not_held": lambda: LegalHoldActive(ids=[]),
+    "fact_hold_keeps_fact": lambda: LegalHoldActive(ids=[]),
+    "fact_participant_needs_project": _invariant("participant-needs-project"),
+    "fact_revision_valid_times_in_order": _invariant("valid-times-in-order"),
+    "log_entry_append_only": _invariant("log-append-only"),
+    "log_entry_continues_chain": _invariant("log-continues-chain"),
+}
+"""Constraint name → what the rule is called when it refuses."""
+
+
+def constraint_of(error: BaseException) -> str | None:
+    """The name of the constraint that a database error speaks of, if any."""
+    cause = error.__cause__
+    diagnostics = getattr(cause, "diag", None)
+    return getattr(diagnostics, "constraint_name", None)
+
+
+@contextmanager
+def constraint_errors(**named: DomainError) -> Iterator[None]:
+    """Turn a violated constraint into its rule's error; `named` says it better for this place.
+
+    The transaction is spent afterwards: let the error leave it. Unknown constraint names re-raise.
+    """
+    try:
+        yield
+    except (IntegrityError, DatabaseError) as error:
+        name = constraint_of(error)
+        if name in named:
+            raise named[name] from error
+        if name in CONSTRAINT_ERRORS:
+            raise CONSTRAINT_ERRORS[name]() from error
+        raise

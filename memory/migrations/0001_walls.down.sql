@@ -1,0 +1,13 @@
+DROP FUNCTION memberships_of(integer);
+DROP FUNCTION tenant_ids();
+DROP FUNCTION tenant_id_of(text);
+DROP FUNCTION auth_lookup(text);
+DROP TABLE idempotency_key;
+DROP TABLE api_key;
+DROP TABLE member;
+DROP FUNCTION member_keeps_an_owner();
+DROP TABLE tenant;
+DROP FUNCTION kindmem_refuse_change();
+DROP FUNCTION kindmem_definer_reads(regclass);
+DROP FUNCTION kindmem_protect(regclass, text, text);
+DROP FUNCTION current_tenant_id();

@@ -1,0 +1,13 @@
+DROP TABLE fact_hold;
+DROP TABLE legal_hold;
+DROP TABLE fact_cause;
+DROP TABLE fact_subject;
+DROP TABLE fact_freshness;
+DROP TABLE fact_content;
+DROP TABLE fact_revision;
+DROP TABLE fact;
+DROP TABLE fact_type;
+DROP FUNCTION fact_is_not_held();
+DROP FUNCTION fact_revision_only_closes();
+DROP FUNCTION fact_revision_continues_fact();
+DROP FUNCTION fact_keeps_identity();

@@ -1,0 +1,43 @@
+"""The domain in twenty lines.
+
+A **tenant** is the outer wall. A **run** of an agent is a log: **log entries** in sequence, each naming the hash of the one
+before, so that no past entry changes unseen. A **fact** is a typed, versioned record that an agent or an app wrote: a change is
+a new **revision** that **supersedes** the one before; Kind A facts are what was written, Kind B facts are cached views of
+something outside, with a **freshness**. A **memory record** is one thing an agent remembers about a subject, with its source,
+its scope, its expiry and the named route by which a person corrects it; a correction binds to the instance corrected unless a
+person widens it. A **legal hold** keeps what it names from being destroyed; a **tombstone** is what stays of what was forgotten.
+"""
+
+from memory.models.fact import (
+    Fact,
+    FactCause,
+    FactContent,
+    FactFreshness,
+    FactRevision,
+    FactSubject,
+    FactType,
+)
+from memory.models.hold import FactHold, LegalHold
+from memory.models.log import GOVERNANCE_RUN, LOG_KINDS, RESERVED_RUN_PREFIX, LogEntry, RunHead
+from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
+
+__all__ = [
+    "GOVERNANCE_RUN",
+    "LOG_KINDS",
+    "RESERVED_RUN_PREFIX",
+    "ApiKey",
+    "Fact",
+    "FactCause",
+    "FactContent",
+    "FactFreshness",
+    "FactHold",
+    "FactRevision",
+    "FactSubject",
+    "FactType",
+    "IdempotencyKey",
+    "LegalHold",
+    "LogEntry",
+    "Member",
+    "RunHead",
+    "Tenant",
+]

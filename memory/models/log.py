@@ -1,0 +1,85 @@
+"""The run log: a head row a run, and its entries. The chain is described in docs/integrity.md."""
+
+from django.db import models
+from django.db.models.expressions import RawSQL
+
+from memory.models.base import TenantModel
+
+LOG_KINDS = (
+    "user-message",
+    "agent-message",
+    "system-message",
+    "tool-call",
+    "tool-result",
+    "internal-thought",
+    "retrieval",
+    "artifact-produced",
+    "event-emitted",
+    "event-received",
+    "guardrail-triggered",
+    "wait-suspended",
+    "wait-resumed",
+)
+"""The closed set of entry kinds. Source: seed 000."""
+
+GOVERNANCE_RUN = "kindmem.governance"
+RESERVED_RUN_PREFIX = "kindmem."
+
+
+def scope_part(key: str) -> models.GeneratedField:
+    """A column generated from the hashed scope text, for the read guard."""
+    return models.GeneratedField(
+        expression=RawSQL("(scope_text::jsonb) ->> %s", (key,)),
+        output_field=models.TextField(null=True),
+        db_persist=True,
+    )
+
+
+class RunHead(TenantModel):
+    """The only row that an append updates; its lock serialises the run."""
+
+    run_id = models.TextField(primary_key=True)
+    next_sequence = models.BigIntegerField()
+    head_hash = models.BinaryField()
+    entry_count = models.BigIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "run_head"
+
+    def __str__(self) -> str:
+        return self.run_id
+
+
+class LogEntry(TenantModel):
+    """One event of a run, never changed; only its payload may be erased."""
+
+    run_id = models.TextField()
+    sequence = models.BigIntegerField()
+    id = models.TextField(primary_key=True)
+    kind = models.TextField()
+    scope_text = models.TextField()
+    actor = models.TextField(null=True)
+    recorded_at = models.DateTimeField()
+    payload_text = models.TextField(null=True)
+    payload_salt = models.TextField(null=True)
+    content_hash = models.BinaryField(null=True)
+    prev_hash = models.BinaryField()
+    entry_hash = models.BinaryField()
+    hash_version = models.SmallIntegerField(default=1)
+    caused_by = models.TextField(null=True)
+    payload_erased_at = models.DateTimeField(null=True)
+    writer = models.TextField()
+    writer_role = models.TextField()
+    user_id = scope_part("userId")
+    org_id = scope_part("orgId")
+    project_id = scope_part("projectId")
+    thread_id = scope_part("threadId")
+    participant_id = scope_part("participantId")
+
+    class Meta:
+        db_table = "log_entry"
+
+    def __str__(self) -> str:
+        return f"{self.run_id}#{self.sequence}"
