@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
@@ -82,11 +83,13 @@ def copied_for_server(binaries: Binaries, home: Path) -> Binaries:
         unfinished = Path(tempfile.mkdtemp(prefix="bin-unfinished-", dir=home))
         for part in ("bin", "lib", "share"):
             source = binaries.bin_dir.with_name(part)
-            shutil.copytree(source, unfinished / source.relative_to(package_dir.parent))
+            copy = unfinished / source.relative_to(package_dir.parent)
+            shutil.copytree(source, copy, copy_function=_link_or_copy)
         # The programs find their own libpq by a path relative to themselves.
         if libraries.is_dir():
-            shutil.copytree(libraries, unfinished / libraries.name)
-        _open_for_reading(unfinished)
+            copy = unfinished / libraries.name
+            shutil.copytree(libraries, copy, copy_function=_link_or_copy)
+        _open_folders(unfinished)
         unfinished.rename(target)
     return Binaries(bin_dir, binaries.version, binaries.label)
 
@@ -122,10 +125,16 @@ def _described(bin_dir: Path, label: str) -> Binaries | None:
     return Binaries(bin_dir, version, f"{version}-{label}")
 
 
-def _open_for_reading(root: Path) -> None:
-    for folder, _, files in os.walk(root):
+def _link_or_copy(source: str, target: str) -> None:
+    # A link costs nothing, and keeps the content when the environment gets another one.
+    if os.stat(source).st_mode & 0o004:
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copy(source, target)
+    os.chmod(target, 0o755 if os.stat(source).st_mode & 0o100 else 0o644)
+
+
+def _open_folders(root: Path) -> None:
+    for folder, _, _ in os.walk(root):
         os.chmod(folder, 0o755)  # noqa: S103 - programs, for the system user to run
-        for name in files:
-            path = Path(folder) / name
-            if not path.is_symlink():
-                path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)

@@ -170,6 +170,7 @@ class Cluster:
                 return
             patience.wait()
         self._outlive_orphans()
+        data_home.prepare_socket_dir(self.home, self._user)
         self._remove_leftovers()
         if self._needs_initdb():
             self._initdb()
@@ -242,11 +243,16 @@ class Cluster:
             )
 
     def _spawn(self) -> None:
-        folder = data_home.prepare_socket_dir(self.home, self._user)
         conf = self._written_conf()
         settings = {**FIXED, "config_file": str(conf), **self._settings}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        postgres = [self.binaries.program("postgres"), "-D", str(self.pgdata), "-k", str(folder)]
+        postgres = [
+            self.binaries.program("postgres"),
+            "-D",
+            str(self.pgdata),
+            "-k",
+            str(self.socket_dir),
+        ]
         self._rotate_log()
         alive = locks.taken_alone(self._alive_lock)
         if alive is None:
@@ -318,9 +324,8 @@ class Cluster:
         """Remove pid files of a server known to be dead: any live process may have its number."""
         (self.pgdata / "postmaster.pid").unlink(missing_ok=True)
         socket = self.socket_dir / data_home.SOCKET_NAME
-        if self.socket_dir.is_dir():
-            socket.unlink(missing_ok=True)
-            socket.with_name(f"{socket.name}.lock").unlink(missing_ok=True)
+        socket.unlink(missing_ok=True)
+        socket.with_name(f"{socket.name}.lock").unlink(missing_ok=True)
 
     # Stopping
 
