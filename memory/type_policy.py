@@ -3,6 +3,7 @@
 A type that nobody declared has both searches on, the default model, no schema and no window.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 _READ = """
-SELECT type, keyword, semantic, embedding_model, content_schema::jsonb, keep_days, delete_after_days
+SELECT type, keyword, semantic, embedding_model, content_schema, keep_days, delete_after_days
 FROM fact_type WHERE tenant_id = %(tenant)s::uuid AND type = %(type)s::text
 """
 
@@ -34,4 +35,16 @@ def type_policy(tenant_id: UUID, type: str) -> TypePolicy:
     with connection.cursor() as cursor:
         cursor.execute(_READ, {"tenant": tenant_id, "type": type})
         row = cursor.fetchone()
-    return TypePolicy(*row, is_declared=True) if row else TypePolicy(type)
+    if row is None:
+        return TypePolicy(type)
+    name, keyword, semantic, model, schema_text, keep_days, delete_after_days = row
+    return TypePolicy(
+        type=name,
+        keyword=keyword,
+        semantic=semantic,
+        embedding_model=model,
+        content_schema=None if schema_text is None else json.loads(schema_text),
+        keep_days=keep_days,
+        delete_after_days=delete_after_days,
+        is_declared=True,
+    )

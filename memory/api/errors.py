@@ -1,5 +1,7 @@
 """The one place where errors become answers: `{"error": {code, message, details, requestId}}`, and code → status."""
 
+import traceback
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -95,8 +97,16 @@ def domain_error_of(error: Exception) -> DomainError:
         if isinstance(error, DataError):
             log.warning("value refused by the database", sqlstate=state)
             return BadInput.at("", "holds a value that can't be stored")
-    log.error("unexpected error", error=type(error).__name__, exc_info=error)
+    log.error("unexpected error", error=type(error).__name__, where=_frames(error))
     return InternalError()
+
+
+def _frames(error: Exception) -> list[str]:
+    """Where it happened. The message stays out of the log: it may quote memory text."""
+    return [
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)[-12:]
+    ]
 
 
 def body_of(error: DomainError, request_id: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ The lock that tells a running twin is taken with the caller's look-up. What is k
 forgotten or erased the text goes and the row stays, so a retry can never bring it back.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,7 +19,7 @@ from memory.errors import BadInput, IdempotencyBodyMismatch, IdempotencyWithheld
 from memory.ids import new_id
 
 _FIND = """
-SELECT request_digest, status, answer, withheld_at IS NOT NULL, scopes_text::jsonb
+SELECT request_digest, status, answer, withheld_at IS NOT NULL, scopes_text
 FROM idempotency_key
 WHERE tenant_id = %(tenant)s::uuid AND principal = %(principal)s::text AND key = %(key)s::text AND expires_at > now()
 """
@@ -74,7 +75,7 @@ def kept_answer(
         raise IdempotencyBodyMismatch
     if withheld:
         raise IdempotencyWithheld
-    for scope in scopes or ():
+    for scope in json.loads(scopes or "[]"):
         (check_append if ability == "append" else check_write)(principal, scope)
     return KeptAnswer(status, answer)
 

@@ -1,9 +1,11 @@
 """The routes of the binding API, version 1."""
 
-from django.urls import path
+from django.urls import include, path
 
+from memory.api import converters  # noqa: F401  # registers the `id` converter before routes use it
 from memory.api.views import me
 
 urlpatterns = [
+    path("", include("memory.api.routes_log")),
     path("memory/me", me.Me.as_view(), name="me"),
 ]

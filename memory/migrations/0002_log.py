@@ -21,6 +21,7 @@ class Migration(migrations.Migration):
                         ("run_id", models.TextField(primary_key=True, serialize=False)),
                         ("next_sequence", models.BigIntegerField()),
                         ("head_hash", models.BinaryField()),
+                        ("prev_hash", models.BinaryField()),
                         ("entry_count", models.BigIntegerField()),
                         ("first_at", models.DateTimeField()),
                         ("last_at", models.DateTimeField()),

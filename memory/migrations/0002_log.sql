@@ -5,6 +5,8 @@ CREATE TABLE run_head (
   run_id text NOT NULL CONSTRAINT run_head_id_has_length CHECK (length(run_id) BETWEEN 1 AND 256),
   next_sequence bigint NOT NULL CONSTRAINT run_head_sequence_is_positive CHECK (next_sequence > 0),
   head_hash bytea NOT NULL CONSTRAINT run_head_hash_has_length CHECK (octet_length(head_hash) = 32),
+  -- Of the newest entry; the statement that appends hands it on to the row it inserts.
+  prev_hash bytea NOT NULL CONSTRAINT run_head_prev_hash_has_length CHECK (octet_length(prev_hash) = 32),
   entry_count bigint NOT NULL,
   first_at timestamptz NOT NULL,
   last_at timestamptz NOT NULL,
@@ -12,7 +14,7 @@ CREATE TABLE run_head (
   CONSTRAINT run_head_counts_every_entry CHECK (entry_count = next_sequence),
   CONSTRAINT run_head_times_in_order CHECK (first_at <= last_at)
 );
-CREATE INDEX run_head_by_last_entry ON run_head (tenant_id, last_at DESC, run_id);
+CREATE INDEX run_head_by_start ON run_head (tenant_id, first_at DESC, run_id DESC);
 SELECT kindmem_protect('run_head', 'SELECT, INSERT, UPDATE');
 
 CREATE TABLE log_entry (

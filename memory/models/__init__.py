@@ -18,7 +18,15 @@ from memory.models.fact import (
     FactType,
 )
 from memory.models.hold import FactHold, LegalHold
-from memory.models.log import GOVERNANCE_RUN, LOG_KINDS, RESERVED_RUN_PREFIX, LogEntry, RunHead
+from memory.models.log import (
+    GOVERNANCE_RUN,
+    LOG_KINDS,
+    RESERVED_RUN_PREFIX,
+    LogEntry,
+    RunHead,
+    RunVerification,
+)
+from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting
 from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
 
 __all__ = [
@@ -26,9 +34,12 @@ __all__ = [
     "LOG_KINDS",
     "RESERVED_RUN_PREFIX",
     "ApiKey",
+    "EmbeddingTask",
     "Fact",
     "FactCause",
     "FactContent",
+    "FactDocument",
+    "FactEmbedding",
     "FactFreshness",
     "FactHold",
     "FactRevision",
@@ -38,6 +49,8 @@ __all__ = [
     "LegalHold",
     "LogEntry",
     "Member",
+    "Posting",
     "RunHead",
+    "RunVerification",
     "Tenant",
 ]

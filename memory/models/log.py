@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Now
 
 from memory.models.base import TenantModel
 
@@ -41,6 +42,7 @@ class RunHead(TenantModel):
     run_id = models.TextField(primary_key=True)
     next_sequence = models.BigIntegerField()
     head_hash = models.BinaryField()
+    prev_hash = models.BinaryField()
     entry_count = models.BigIntegerField()
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
@@ -83,3 +85,21 @@ class LogEntry(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.run_id}#{self.sequence}"
+
+
+class RunVerification(TenantModel):
+    """What the last verification of a run found, up to which sequence."""
+
+    run_id = models.TextField(primary_key=True)
+    state = models.TextField()
+    verified_to = models.BigIntegerField()
+    first_bad_sequence = models.BigIntegerField(null=True)
+    first_bad_class = models.TextField(null=True)
+    verified_at = models.DateTimeField(db_default=Now())
+    verified_by = models.TextField()
+
+    class Meta:
+        db_table = "run_verification"
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.state}"
