@@ -1,0 +1,68 @@
+"""Keyword search: any word of the question is a match, and BM25 says how good.
+
+The rule is that of `bm25.py`, told in SQL: how many facts there are, how many hold a word and how long they are on average is
+counted among the facts that the caller may see and the filters let through, so other people's facts never move a rank. What one
+word adds is rounded to a fixed step and summed as an integer: the same facts give the same scores in whatever order rows come.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.search.analysis import analyse_query
+from memory.search.bm25 import K1, B
+from memory.search.index import index_language
+from memory.search.visible import Filters, visible
+
+_STEP = 2.0**-24
+
+_SEARCH = f"""
+WITH seen AS MATERIALIZED (
+  SELECT count(*)::float8 AS facts, avg(d.length)::float8 AS mean_length
+  FROM fact f JOIN fact_document d ON d.tenant_id = f.tenant_id AND d.fact_id = f.id
+  WHERE {{visible}}
+), hit AS MATERIALIZED (
+  SELECT p.lexeme, p.tf::float8 AS tf, p.dl::float8 AS dl, f.id, f.created_at
+  FROM posting p JOIN fact f ON f.tenant_id = p.tenant_id AND f.id = p.fact_id
+  WHERE p.tenant_id = %(tenant)s::uuid AND p.lexeme = ANY (%(lexemes)s::text[]) AND {{visible}}
+), weight AS MATERIALIZED (
+  SELECT h.lexeme, ln(1 + (s.facts - count(*) + 0.5) / (count(*) + 0.5)) AS idf
+  FROM hit h, seen s GROUP BY h.lexeme, s.facts
+), best AS (
+  SELECT h.id, h.created_at,
+         sum((w.idf * h.tf * ({K1} + 1) / (h.tf + {K1} * (1 - {B} + {B} * h.dl / s.mean_length)) / {_STEP})::int) AS score
+  FROM hit h JOIN weight w ON w.lexeme = h.lexeme, seen s
+  GROUP BY h.id, h.created_at
+  ORDER BY score DESC, h.created_at DESC, h.id DESC
+  LIMIT %(limit)s::int
+)
+SELECT b.id, b.score * {_STEP}::float8, s.facts::bigint
+FROM seen s LEFT JOIN best b ON true
+ORDER BY b.score DESC, b.created_at DESC, b.id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Fact ids with their scores, best first; among how many candidates; whether none can be missing."""
+
+    hits: list[tuple[str, float]]
+    candidates: int
+    exhaustive: bool = True
+
+
+def search_by_keyword(
+    principal: Principal, *, question: str, filters: Filters, limit: int
+) -> Found:
+    """The `limit` best facts that hold any word of the question; equal scores newest first."""
+    lexemes = analyse_query(question, index_language(principal.search_language))
+    condition, parameters = visible(principal, filters, "f")
+    given: dict[str, Any] = {**parameters, "lexemes": lexemes, "limit": limit}
+    with connection.cursor() as cursor:
+        cursor.execute(_SEARCH.format(visible=condition), given)
+        rows = cursor.fetchall()
+    return Found(
+        hits=[(row[0], row[1]) for row in rows if row[0] is not None], candidates=rows[0][2]
+    )

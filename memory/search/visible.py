@@ -1,0 +1,49 @@
+"""Which facts a search may answer with: the read guard, the caller's filters, and that the fact is live.
+
+Every search carries this condition before its limit, and counts what it ranks by (how many facts there are, how many hold a
+word) over the same facts: what a caller may not see changes nothing of what they get.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory.access import Principal, read_guard
+
+COLUMN_OF_SCOPE_KEY: dict[str, str] = {
+    "userId": "user_id",
+    "orgId": "org_id",
+    "projectId": "project_id",
+    "threadId": "thread_id",
+    "sessionId": "session_id",
+    "participantId": "participant_id",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """`scope` is partial: a fact fits when its scope has each of these keys with the same value."""
+
+    type: str | None = None
+    scope: Mapping[str, str] = field(default_factory=dict)
+
+
+def visible(principal: Principal, filters: Filters, alias: str) -> tuple[str, dict[str, Any]]:
+    """SQL over the columns of `fact` under `alias`, and its named parameters."""
+    guard, parameters = read_guard(principal, alias)
+    conditions = [
+        f"{alias}.tenant_id = %(tenant)s::uuid",
+        f"{alias}.deleted_at IS NULL",
+        f"{alias}.review IS NULL",
+        f"({alias}.expires_at IS NULL OR {alias}.expires_at > now())",
+        guard,
+    ]
+    parameters = {**parameters, "tenant": principal.tenant_id}
+    if filters.type is not None:
+        conditions.append(f"{alias}.type = %(f_type)s::text")
+        parameters["f_type"] = filters.type
+    for key, column in COLUMN_OF_SCOPE_KEY.items():
+        if key in filters.scope:
+            conditions.append(f"{alias}.{column} = %(f_{column})s::text")
+            parameters[f"f_{column}"] = filters.scope[key]
+    return " AND ".join(conditions), parameters

@@ -1,0 +1,60 @@
+"""Facts for the tests of search, written as rows: what a fact is is tested elsewhere, here only what finds it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memory.search.index import prepare, write_index
+from memory.tenancy import tenant_context
+from memory.type_policy import TypePolicy
+
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def add_fact(
+    tenant_id: UUID,
+    fact_id: str,
+    content: Any,
+    *,
+    scope: Mapping[str, str] | None = None,
+    type: str = "note",
+    policy: TypePolicy | None = None,
+    language: str = "english",
+    minute: int = 0,
+    expires_at: datetime | None = None,
+    review: str | None = None,
+) -> None:
+    """A live fact with its index, `minute` minutes after FIRST."""
+    plan = prepare(
+        policy=policy or TypePolicy(type, semantic=False), language=language, content=content
+    )
+    with tenant_context(tenant_id), connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO fact (tenant_id, id, type, scope_text, current_version, created_at, expires_at, review)"
+            " VALUES (%s::uuid, %s, %s, %s, 1, %s, %s, %s)",
+            [
+                tenant_id,
+                fact_id,
+                type,
+                json.dumps(scope or {}),
+                FIRST + timedelta(minutes=minute),
+                expires_at,
+                review,
+            ],
+        )
+        write_index(tenant_id=tenant_id, fact_id=fact_id, plan=plan)
+
+
+def add_facts(tenant_id: UUID, contents: Mapping[str, Any] | Iterable[Any], **more: Any) -> None:
+    """Several facts, a minute apart; without ids they are f0, f1, …"""
+    named = (
+        contents
+        if isinstance(contents, Mapping)
+        else {f"f{n}": content for n, content in enumerate(contents)}
+    )
+    for minute, (fact_id, content) in enumerate(named.items()):
+        add_fact(tenant_id, fact_id, content, minute=minute, **more)
