@@ -2,7 +2,12 @@
 
 from django.urls import include, path
 
+from kindmem import health
+
 urlpatterns = [
+    path("livez", health.livez, name="livez"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics, name="metrics"),
     path("v1/", include("memory.api.urls")),
 ]
 handler404 = "kindmem.failures.not_found"

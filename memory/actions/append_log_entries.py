@@ -2,7 +2,8 @@
 
 One entry is one statement: the head row is made or moved under its lock, the hash is computed there, and the entry is
 inserted from what the head returned. A batch takes the head lock once, chains in Python and inserts once. The head row is
-locked last and until commit. UNIQUE (tenant, run, sequence), (tenant, id) and (tenant, run, prev hash) make a fork impossible; a violation aborts.
+locked last and until commit. UNIQUE (tenant, run, sequence), (tenant, id) and (tenant, run, prev hash) make a fork impossible;
+a violation aborts.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,14 @@
 """The routes of the binding API, version 1."""
 
 from django.urls import include, path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 
 from memory.api import converters  # noqa: F401  # registers the `id` converter before routes use it
 from memory.api.views import me
 
 urlpatterns = [
     path("", include("memory.api.routes_log")),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
     path("memory/me", me.Me.as_view(), name="me"),
 ]

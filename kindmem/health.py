@@ -1,0 +1,66 @@
+"""Whether the process lives and whether it can serve: /livez, /readyz, and /metrics for Prometheus.
+
+/livez touches nothing. /readyz asks the database, that every migration is applied, and how late the worker is; it says which of
+them fails and no more, since anybody may ask.
+"""
+
+import time
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from kindmem.heartbeat import seconds_since_heartbeat
+
+WORKER_LAG_LIMIT_SECONDS = 60
+_migrated_at: float | None = None
+
+
+@require_safe
+def livez(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"status": "ok"})
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    checks = {"database": _database(), "migrations": False, "worker": False}
+    if checks["database"]:
+        checks["migrations"] = _migrations()
+    lag = seconds_since_heartbeat()
+    checks["worker"] = lag is not None and lag <= WORKER_LAG_LIMIT_SECONDS
+    ready = checks["database"] and checks["migrations"]
+    body = {
+        # The API serves without the worker; what is late is said, so that an operator sees it.
+        "status": "ok" if all(checks.values()) else "degraded" if ready else "unavailable",
+        "checks": checks,
+        "workerLagSeconds": None if lag is None else round(lag, 1),
+    }
+    return JsonResponse(body, status=200 if ready else 503)
+
+
+def _database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        connection.close()
+        return False
+    return True
+
+
+def _migrations() -> bool:
+    """Looked up until true, then remembered: a process never runs older migrations than it started with."""
+    global _migrated_at
+    if _migrated_at is None:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            return False
+        _migrated_at = time.monotonic()
+    return True
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
