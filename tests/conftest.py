@@ -117,5 +117,10 @@ def superuser_url(django_db_setup: None) -> str:
 
 
 @pytest.fixture(scope="session")
+def app_conninfo(django_db_setup: None) -> str:
+    return test_cluster().url("kindmem_app", settings.DATABASES["default"]["NAME"])
+
+
+@pytest.fixture(scope="session")
 def owner_conninfo(django_db_setup: None) -> str:
     return test_cluster().url("kindmem_owner", settings.DATABASES["default"]["NAME"])

@@ -1,6 +1,5 @@
 """The schema keeps its own rules: read from pg_catalog, so that a new table can't forget them."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +18,14 @@ GLOBAL_TABLES = {
     "auth_user_groups": "of the framework",
     "auth_user_user_permissions": "of the framework",
 }
-GLOBAL_PREFIXES = ("account_", "mfa_", "socialaccount_", "usersessions_", "procrastinate_", "django_admin_")
+GLOBAL_PREFIXES = (
+    "account_",
+    "mfa_",
+    "socialaccount_",
+    "usersessions_",
+    "procrastinate_",
+    "django_admin_",
+)
 """Sign-in and the job queue: they work before, or across, tenants."""
 
 DEFINER_FUNCTIONS = {
@@ -41,18 +47,20 @@ def rows(query: str) -> list[tuple[Any, ...]]:
         return cursor.fetchall()
 
 
-@pytest.fixture(autouse=True)
-def database(db: None) -> Iterator[None]:
-    yield
+pytestmark = pytest.mark.django_db
 
 
 def tenant_tables() -> set[str]:
-    found = rows("SELECT c.relname FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace")
+    found = rows(
+        "SELECT c.relname FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace"
+    )
     names = {row[0] for row in found}
     return {n for n in names if n not in GLOBAL_TABLES and not n.startswith(GLOBAL_PREFIXES)}
 
 
-def test_every_tenant_table_has_a_tenant_and_forced_row_level_security_with_its_one_policy() -> None:
+def test_every_tenant_table_has_a_tenant_and_forced_row_level_security_with_its_one_policy() -> (
+    None
+):
     facts = {
         row[0]: row[1:]
         for row in rows("""
@@ -65,7 +73,9 @@ def test_every_tenant_table_has_a_tenant_and_forced_row_level_security_with_its_
                       AND 'kindmem_app'::regrole = ANY (p.polroles))
             FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace""")
     }
-    broken = {name: facts[name] for name in tenant_tables() if facts[name] != (True, True, True, 1, 1)}
+    broken = {
+        name: facts[name] for name in tenant_tables() if facts[name] != (True, True, True, 1, 1)
+    }
     assert not broken
     assert facts["tenant"][:2] == (True, True)
 
@@ -76,7 +86,11 @@ def test_every_unique_index_of_a_tenant_table_leads_with_the_tenant() -> None:
         JOIN pg_class t ON t.oid = i.indrelid JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
         WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace""")
     tables = tenant_tables()
-    broken = [row for row in found if row[1] in tables and row[2] != "tenant_id" and row[0] not in GLOBAL_UNIQUES]
+    broken = [
+        row
+        for row in found
+        if row[1] in tables and row[2] != "tenant_id" and row[0] not in GLOBAL_UNIQUES
+    ]
     assert not broken
 
 
@@ -88,7 +102,9 @@ def test_every_index_of_a_tenant_table_leads_with_the_tenant() -> None:
         WHERE t.relnamespace = 'public'::regnamespace AND m.amname = 'btree'""")
     allowed = {*GLOBAL_UNIQUES, "member_by_user"}
     tables = tenant_tables()
-    broken = [row for row in found if row[1] in tables and row[2] != "tenant_id" and row[0] not in allowed]
+    broken = [
+        row for row in found if row[1] in tables and row[2] != "tenant_id" and row[0] not in allowed
+    ]
     assert not broken
 
 
