@@ -1,0 +1,65 @@
+"""What a verifier reads: stored entries, the head row, and how far it came.
+
+These are values, not models: they come from the database, from a bundle or from a test alike.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from memory.integrity.states import FirstBad
+
+
+class EntryRow(NamedTuple):
+    """One stored entry. Texts are as stored, hashes 32 raw bytes, `timestamp` as it is hashed.
+
+    A named tuple, not a dataclass: a long run makes hundreds of thousands of them.
+    """
+
+    sequence: int
+    id: str
+    kind: str
+    scope_text: str
+    actor: str | None
+    timestamp: str
+    payload_text: str | None
+    payload_salt: str | None
+    content_hash: bytes | None
+    prev_hash: bytes
+    entry_hash: bytes
+    hash_version: int
+    caused_by: str | None
+    is_erased: bool
+
+
+class HeadRow(NamedTuple):
+    """The run's head row, read in the same snapshot as the entries."""
+
+    next_sequence: int
+    head_hash: bytes
+    entry_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a verification came: enough to go on in another batch or another process.
+
+    To start from a sealed head, give its sequence and hash and leave the rest.
+    """
+
+    sequence: int
+    entry_hash: bytes
+    prev_hash: bytes | None = None
+    entries: int = 0
+    erased: int = 0
+    linkage_only: int = 0
+    unattested: tuple[tuple[str, int], ...] = ()
+    first_bad: FirstBad | None = None
+
+
+def erasure_payload(entry_id: str, reason_code: str) -> dict[str, str]:
+    """Return the payload of the `event-emitted` entry that attests an erasure in the same run.
+
+    Verifiers recognise its canonical text: `logEntryId` first, `type` last. Further keys must sort
+    between the two.
+    """
+    return {"logEntryId": entry_id, "reasonCode": reason_code, "type": "payload.erased"}
