@@ -5,6 +5,7 @@ belong to the whole cluster). It may run any number of times, also at once: one 
 under an advisory lock in the maintenance database that `superuser_conninfo` names.
 """
 
+import sys
 from pathlib import Path
 
 import psycopg
@@ -77,3 +78,24 @@ def _make_database(connection: psycopg.Connection, dbname: str) -> None:
 
 def _run_file(connection: psycopg.Connection, name: str) -> None:
     connection.execute((_HERE / name).read_bytes())
+
+
+def main(arguments: list[str]) -> int:
+    """Prepare a server of one's own: `python -m kindmem.postgres.bootstrap SUPERUSER_URL [DB]`."""
+    if not 1 <= len(arguments) <= 2:
+        sys.stderr.write(f"{main.__doc__}\n")
+        return 2
+    try:
+        bootstrap(*arguments)
+    except (psycopg.Error, ClusterError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(
+        "Done. Give kindmem_app, kindmem_owner and kindmem_backup passwords (ALTER ROLE … PASSWORD) "
+        "or another way in, and name the first two in DATABASE_URL and DATABASE_OWNER_URL.\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -42,10 +42,11 @@ def refusals(conninfo: str) -> list[str]:
                 *_role_refusals(connection),
                 *_durability_refusals(connection),
             ]
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
         return [
             f"The database can't be reached: {str(error).strip()}. Check that the server runs and "
-            "that DATABASE_URL names the right host, port, database, role and password."
+            "that DATABASE_URL names the right host, port, database, role and password. A new server is "
+            "prepared once with `python -m kindmem.postgres.bootstrap SUPERUSER_URL`."
         ]
 
 

@@ -75,6 +75,10 @@ class Cluster:
         folder = quote(str(self.socket_dir), safe="/")
         return f"postgresql://{quote(role)}@/{quote(dbname)}?host={folder}&port=5432"
 
+    def prepare(self) -> None:
+        """Make the data home, or refuse it; starts nothing."""
+        data_home.prepare_home(self.home, self._user)
+
     def is_running(self) -> bool:
         """True when the server runs and takes connections."""
         return self._pid() is not None and self._status() == "ready"
@@ -84,7 +88,7 @@ class Cluster:
 
         Raises ClusterError, whose message says what to do.
         """
-        self._prepare_home()
+        self.prepare()
         with locks.exclusive(self._start_lock):
             self._stops_when_idle.unlink(missing_ok=True)
             self._start()
@@ -99,13 +103,13 @@ class Cluster:
     @contextmanager
     def borrowed(self) -> Iterator[None]:
         """Use the server; if a borrower had to start it, the last borrower stops it."""
-        self._prepare_home()
-        with locks.exclusive(self._start_lock):
-            use = locks.taken_shared(self._users_lock)
-            if not self.is_running():
-                self._stops_when_idle.touch(mode=0o600)
-            self._start()
+        self.prepare()
+        use = locks.taken_shared(self._users_lock)
         try:
+            with locks.exclusive(self._start_lock):
+                if not self.is_running():
+                    self._stops_when_idle.touch(mode=0o600)
+                self._start()
             yield
         finally:
             os.close(use)
@@ -157,9 +161,6 @@ class Cluster:
     def _status(self) -> str:
         lines = pid_file_lines(self.pgdata)
         return lines[7].strip() if len(lines) > 7 else "starting"
-
-    def _prepare_home(self) -> None:
-        data_home.prepare_home(self.home, self._user)
 
     # Starting
 
@@ -331,17 +332,14 @@ class Cluster:
 
     def _stop(self) -> None:
         self._stops_when_idle.unlink(missing_ok=True)
-        pid = self._pid()
-        if pid is None:
-            return
-        _signal(pid, signal.SIGINT)
         patience = _Patience(self._say, "Waiting for PostgreSQL to stop")
-        is_hurried = False
-        while self._pid() is not None or not locks.is_free(self._alive_lock):
-            if patience.seconds > _FAST_STOP_SECONDS and not is_hurried:
-                self._say("PostgreSQL takes too long to stop; it will recover at the next start")
-                _signal(pid, signal.SIGQUIT)
-                is_hurried = True
+        told: dict[int, signal.Signals] = {}
+        while (pid := self._pid()) is not None or not locks.is_free(self._alive_lock):
+            wish = signal.SIGINT if patience.seconds < _FAST_STOP_SECONDS else signal.SIGQUIT
+            # A server that has just been started has no pid file yet, so it may be told later.
+            if pid is not None and told.get(pid) != wish:
+                _signal(pid, wish)
+                told[pid] = wish
             patience.wait()
 
 

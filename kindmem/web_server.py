@@ -1,0 +1,39 @@
+"""gunicorn's settings: how many requests at once, and how large a request line and headers may be.
+
+Used by `up`, and by anyone who runs gunicorn: `gunicorn --config python:kindmem.web_server`.
+Threads, not an event loop: the tenant is a setting of the thread's own transaction.
+"""
+
+import os
+from pathlib import Path
+
+wsgi_app = "kindmem.wsgi:application"
+bind = os.environ.get("KINDMEM_BIND", "127.0.0.1:8000")
+worker_class = "gthread"
+workers = int(os.environ.get("KINDMEM_WEB_WORKERS", "2"))
+threads = int(os.environ.get("KINDMEM_WEB_THREADS", "4"))
+# Loaded once and forked: a worker that died is replaced in milliseconds, and workers share memory.
+# The embedding model is not part of it; the first use in a worker loads it.
+preload_app = True
+
+# Seconds. A worker that says nothing for `timeout` is replaced; requests end sooner than that.
+timeout = 60
+graceful_timeout = 10
+keepalive = 5
+
+# Bytes, fields, bytes. The longest sensible request line is a partial scope filter.
+limit_request_line = 8190
+limit_request_fields = 64
+limit_request_field_size = 8190
+
+# The heartbeat file of each worker, in memory where there is such a place.
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn unlinks it
+control_socket_disable = True
+loglevel = os.environ.get("KINDMEM_LOG_LEVEL", "warning").lower()
+
+
+def post_fork(arbiter: object, worker: object) -> None:
+    """Give the new worker database connections of its own, should loading have opened any."""
+    from django.db import connections
+
+    connections.close_all()
