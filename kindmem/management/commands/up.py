@@ -33,6 +33,7 @@ from kindmem.postgres.urls import DATABASE_NAME, app_url
 from kindmem.supervisor import Child, StopRequested, StopSignals, Supervisor
 
 DEMO_COMMAND = "seed_demo"
+UP_LOCK = "up.lock"
 _BACKLOG = 512
 _DATABASE_PAUSE_SECONDS = 2.0
 
@@ -92,7 +93,7 @@ class Command(BaseCommand):
     def _only_one(self) -> Iterator[None]:
         """Hold the data folder for this `up`; say where the other one is when there is one."""
         Cluster(settings.KINDMEM_DATA_DIR).prepare()
-        held = locks.taken_alone(settings.KINDMEM_DATA_DIR / "up.lock")
+        held = locks.taken_alone(settings.KINDMEM_DATA_DIR / UP_LOCK)
         if held is None:
             note = _address_note()
             where = f"at {note.read_text().strip()}" if note.exists() else "and still starting"
