@@ -1,0 +1,130 @@
+"""Streams a stored run from the database through the Python verifier, in bounded memory.
+
+Each batch comes with the head row in the same statement, so the last one and the head are of one
+snapshot; earlier batches may be older, which is safe because a run only grows. The caller's
+transaction has set the tenant.
+"""
+
+from collections.abc import Callable, Container, Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from memory.integrity.chain import OTHER_RUNS_LOOKED_AT, ChainVerifier
+from memory.integrity.chain_sql import Cursor
+from memory.integrity.rows import EntryRow, HeadRow, Progress
+from memory.integrity.states import ChainReport
+
+BATCH_ENTRIES: Final = 1_000
+
+ENTRY_COLUMNS: Final = """
+  e.sequence, e.id, e.kind, e.scope_text, e.actor,
+  to_char(e.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS timestamp,
+  e.payload_text, e.payload_salt, e.content_hash, e.prev_hash, e.entry_hash,
+  e.hash_version, e.caused_by, e.payload_erased_at IS NOT NULL AS is_erased
+"""
+"""The columns of `log_entry` e that make an EntryRow, in its order."""
+
+_READ = f"""
+SELECT h.next_sequence, h.head_hash, h.entry_count, batch.*
+FROM (SELECT) AS always
+LEFT JOIN run_head h ON h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text
+LEFT JOIN LATERAL (
+  SELECT {ENTRY_COLUMNS} FROM log_entry e
+  WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text
+    AND e.sequence >= %(from)s::bigint
+    AND (%(last)s::bigint IS NULL OR e.sequence <= %(last)s::bigint)
+  ORDER BY e.sequence LIMIT %(limit)s::bigint
+) batch ON true
+ORDER BY batch.sequence
+"""
+
+_READ_WORDS = f"""
+SELECT {ENTRY_COLUMNS} FROM log_entry e
+WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text
+  AND e.sequence > %(after)s::bigint AND e.kind = 'event-emitted'
+  AND right(e.payload_text, 25) = ',"type":"payload.erased"}}'
+ORDER BY e.sequence
+"""
+
+_READ_RUNS = """
+SELECT run_id FROM run_head WHERE tenant_id = %(tenant)s::uuid LIMIT %(limit)s::bigint
+"""
+
+
+def read_batch(
+    cursor: Cursor,
+    *,
+    tenant_id: UUID,
+    run_id: str,
+    from_sequence: int,
+    last: int | None = None,
+    limit: int,
+) -> tuple[list[EntryRow], HeadRow | None]:
+    """Return up to `limit` entries from a sequence on, and the head row, of one snapshot."""
+    cursor.execute(
+        _READ,
+        {
+            "tenant": tenant_id,
+            "run": run_id,
+            "from": from_sequence,
+            "last": last,
+            "limit": limit,
+        },
+    )
+    rows = cursor.fetchall()
+    head = None if rows[0][0] is None else HeadRow(rows[0][0], bytes(rows[0][1]), rows[0][2])
+    return [EntryRow._make(row[3:]) for row in rows if row[3] is not None], head
+
+
+def verify_stored_run(
+    cursor: Cursor,
+    *,
+    tenant_id: UUID,
+    tenant_slug: str,
+    run_id: str,
+    first: int = 0,
+    last: int | None = None,
+    resume: Progress | None = None,
+    sealed_to: int = -1,
+    attested_ids: Container[str] = frozenset(),
+    batch_entries: int = BATCH_ENTRIES,
+    on_batch: Callable[[Progress], None] | None = None,
+) -> ChainReport:
+    """Verify a run, or a range of it, by `ChainVerifier`; its arguments have the same meaning.
+
+    `on_batch` hears how far it came after each batch: for progress, and to resume elsewhere.
+    """
+
+    def other_runs() -> Iterable[str]:
+        cursor.execute(_READ_RUNS, {"tenant": tenant_id, "limit": OTHER_RUNS_LOOKED_AT})
+        return [row[0] for row in cursor.fetchall()]
+
+    verifier = ChainVerifier(
+        tenant_slug=tenant_slug,
+        run_id=run_id,
+        first=first,
+        last=last,
+        resume=resume,
+        sealed_to=sealed_to,
+        attested_ids=attested_ids,
+        other_runs=other_runs,
+    )
+    key: dict[str, Any] = {"tenant_id": tenant_id, "run_id": run_id}
+    # One more than a batch: the row that overlaps with the one before.
+    limit = batch_entries + 1
+    from_sequence = max(0, first - 1) if resume is None else resume.sequence
+    while True:
+        rows, head = read_batch(cursor, **key, from_sequence=from_sequence, last=last, limit=limit)
+        verifier.feed(rows)
+        progress = verifier.progress
+        if on_batch is not None:
+            on_batch(progress)
+        # A full batch that leads nowhere is one sequence many times over: decided, too.
+        is_stuck = progress.sequence <= from_sequence
+        if len(rows) < limit or verifier.is_decided or is_stuck:
+            break
+        from_sequence = progress.sequence
+    if last is not None and verifier.unattested:
+        cursor.execute(_READ_WORDS, {"tenant": tenant_id, "run": run_id, "after": last})
+        verifier.attest_later(EntryRow._make(row) for row in cursor.fetchall())
+    return verifier.finish(head)
