@@ -47,8 +47,9 @@ class Migration(migrations.Migration):
                     name="FactDocument",
                     fields=[
                         ("fact_id", models.TextField(primary_key=True, serialize=False)),
-                        ("language", models.TextField()),
+                        ("number", models.BigIntegerField()),
                         ("length", models.IntegerField()),
+                        ("language", models.TextField()),
                         (
                             "lexemes",
                             django.contrib.postgres.fields.ArrayField(
@@ -101,10 +102,10 @@ class Migration(migrations.Migration):
                 migrations.CreateModel(
                     name="Posting",
                     fields=[
-                        ("fact_id", models.TextField(primary_key=True, serialize=False)),
+                        ("document", models.BigIntegerField(primary_key=True, serialize=False)),
+                        ("length", models.IntegerField()),
+                        ("frequency", models.SmallIntegerField()),
                         ("lexeme", models.TextField(db_collation="C")),
-                        ("tf", models.SmallIntegerField()),
-                        ("dl", models.IntegerField()),
                         (
                             "tenant",
                             models.ForeignKey(

@@ -1,15 +1,18 @@
 -- Search: what of the current revision of each live fact keyword and meaning find. All of it is derived from fact_content
 -- and goes with it: a row here of a revision that was replaced, deleted or erased would be a leak.
 
--- The forward index: one row a fact. Its lexemes say which postings there are, so that they can be taken out again.
+-- The forward index: one row a fact. Its lexemes say which postings there are, so that they can be taken out again. `number`
+-- stands for the fact in postings (an id may have 256 characters); it is random, so that any range of it is a fair sample.
 CREATE TABLE fact_document (
   tenant_id uuid NOT NULL,
   fact_id text NOT NULL,
-  language text NOT NULL,
+  number bigint NOT NULL CONSTRAINT fact_document_number_in_range CHECK (number BETWEEN 0 AND 4611686018427387903),
   length integer NOT NULL CONSTRAINT fact_document_length_is_not_negative CHECK (length >= 0),
+  language text NOT NULL,
   lexemes text[] COLLATE "C" NOT NULL,
   frequencies smallint[] NOT NULL,
-  CONSTRAINT fact_document_pkey PRIMARY KEY (tenant_id, fact_id) INCLUDE (length),
+  CONSTRAINT fact_document_pkey PRIMARY KEY (tenant_id, fact_id) INCLUDE (number, length),
+  CONSTRAINT fact_document_number_is_unique UNIQUE (tenant_id, number) INCLUDE (fact_id, length),
   CONSTRAINT fact_document_belongs_to_fact FOREIGN KEY (tenant_id, fact_id) REFERENCES fact (tenant_id, id),
   CONSTRAINT fact_document_counts_each_lexeme CHECK (cardinality(lexemes) = cardinality(frequencies))
 );
@@ -20,11 +23,11 @@ SELECT kindmem_protect('fact_document', 'SELECT, INSERT, UPDATE, DELETE');
 -- postings equal to documents, and the document has the foreign key.
 CREATE TABLE posting (
   tenant_id uuid NOT NULL,
+  document bigint NOT NULL,
+  length integer NOT NULL,
+  frequency smallint NOT NULL CONSTRAINT posting_frequency_is_positive CHECK (frequency > 0),
   lexeme text COLLATE "C" NOT NULL,
-  fact_id text NOT NULL,
-  tf smallint NOT NULL CONSTRAINT posting_tf_is_positive CHECK (tf > 0),
-  dl integer NOT NULL,
-  CONSTRAINT posting_pkey PRIMARY KEY (tenant_id, lexeme, fact_id) INCLUDE (tf, dl)
+  CONSTRAINT posting_pkey PRIMARY KEY (tenant_id, lexeme, document) INCLUDE (length, frequency)
 );
 SELECT kindmem_protect('posting', 'SELECT, INSERT, DELETE');
 
@@ -35,12 +38,12 @@ AS $$
 BEGIN
   IF TG_OP <> 'INSERT' THEN
     DELETE FROM posting p
-    WHERE p.tenant_id = OLD.tenant_id AND p.lexeme = ANY (OLD.lexemes) AND p.fact_id = OLD.fact_id;
+    WHERE p.tenant_id = OLD.tenant_id AND p.lexeme = ANY (OLD.lexemes) AND p.document = OLD.number;
   END IF;
   IF TG_OP <> 'DELETE' THEN
-    INSERT INTO posting (tenant_id, lexeme, fact_id, tf, dl)
-    SELECT NEW.tenant_id, u.lexeme, NEW.fact_id, u.tf, NEW.length
-    FROM unnest(NEW.lexemes, NEW.frequencies) AS u (lexeme, tf);
+    INSERT INTO posting (tenant_id, document, length, frequency, lexeme)
+    SELECT NEW.tenant_id, NEW.number, NEW.length, u.frequency, u.lexeme
+    FROM unnest(NEW.lexemes, NEW.frequencies) AS u (lexeme, frequency);
   END IF;
   RETURN NULL;
 END

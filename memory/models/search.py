@@ -9,11 +9,12 @@ from memory.models.base import TenantModel
 
 
 class FactDocument(TenantModel):
-    """The lexemes of one fact with their counts; `length` is the sum of the counts."""
+    """The lexemes of one fact with their counts; `length` is the sum of the counts, `number` the fact's in postings."""
 
     fact_id = models.TextField(primary_key=True)
-    language = models.TextField()
+    number = models.BigIntegerField()
     length = models.IntegerField()
+    language = models.TextField()
     lexemes = ArrayField(models.TextField(db_collation="C"))
     frequencies = ArrayField(models.SmallIntegerField())
 
@@ -25,18 +26,18 @@ class FactDocument(TenantModel):
 
 
 class Posting(TenantModel):
-    """That a fact holds a lexeme, how often (`tf`), and how long the fact is (`dl`). Written by a trigger alone."""
+    """That a document holds a lexeme, how often, and how long the document is. Written by a trigger alone."""
 
-    fact_id = models.TextField(primary_key=True)
+    document = models.BigIntegerField(primary_key=True)
+    length = models.IntegerField()
+    frequency = models.SmallIntegerField()
     lexeme = models.TextField(db_collation="C")
-    tf = models.SmallIntegerField()
-    dl = models.IntegerField()
 
     class Meta:
         db_table = "posting"
 
     def __str__(self) -> str:
-        return self.fact_id
+        return f"{self.lexeme} in {self.document}"
 
 
 class FactEmbedding(TenantModel):

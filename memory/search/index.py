@@ -5,6 +5,7 @@ built-in model has 500 ms for its vector; without one in time, and always with a
 to the back-fill and keyword search finds the fact at once.
 """
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,8 @@ from memory.search.analysis import LANGUAGES, SIMPLE, Analysis, analyse
 from memory.type_policy import TypePolicy
 
 EMBED_WITHIN_SECONDS = 0.5
-_MOST_TF = 32_767  # smallint; BM25 is flat long before
+_NUMBER_BITS = 62
+_MOST_FREQUENT = 32_767  # smallint; BM25 is flat long before
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,12 @@ def vector_text(vector: Sequence[float]) -> str:
 
 _WRITE = """
 WITH document AS (
-  INSERT INTO fact_document (tenant_id, fact_id, language, length, lexemes, frequencies)
-  SELECT %(tenant)s::uuid, %(fact)s::text, %(language)s::text, %(length)s::int, %(lexemes)s::text[], %(frequencies)s::smallint[]
+  INSERT INTO fact_document (tenant_id, fact_id, number, length, language, lexemes, frequencies)
+  SELECT %(tenant)s::uuid, %(fact)s::text, %(number)s::bigint, %(length)s::int, %(language)s::text, %(lexemes)s::text[],
+         %(frequencies)s::smallint[]
   WHERE %(has_keyword)s::bool
   ON CONFLICT ON CONSTRAINT fact_document_pkey DO UPDATE
-  SET (language, length, lexemes, frequencies) = (excluded.language, excluded.length, excluded.lexemes, excluded.frequencies)
+  SET (length, language, lexemes, frequencies) = (excluded.length, excluded.language, excluded.lexemes, excluded.frequencies)
 ), no_document AS (
   DELETE FROM fact_document
   WHERE tenant_id = %(tenant)s::uuid AND fact_id = %(fact)s::text AND NOT %(has_keyword)s::bool
@@ -113,11 +116,12 @@ def write_index(*, tenant_id: UUID, fact_id: str, plan: IndexPlan) -> None:
     parameters: dict[str, Any] = {
         "tenant": tenant_id,
         "fact": fact_id,
+        "number": secrets.randbits(_NUMBER_BITS),
         "language": plan.language,
         "has_keyword": analysis is not None,
         "length": analysis.length if analysis is not None else 0,
         "lexemes": list(frequencies),
-        "frequencies": [min(count, _MOST_TF) for count in frequencies.values()],
+        "frequencies": [min(count, _MOST_FREQUENT) for count in frequencies.values()],
         "model": plan.embedding_model,
         "dims": len(plan.vector) if plan.vector is not None else None,
         "vector": vector_text(plan.vector) if plan.vector is not None else None,

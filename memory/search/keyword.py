@@ -20,26 +20,29 @@ _STEP = 2.0**-24
 
 _SEARCH = f"""
 WITH seen AS MATERIALIZED (
-  SELECT count(*)::float8 AS facts, avg(d.length)::float8 AS mean_length
+  SELECT d.number, d.length, f.id, f.created_at
   FROM fact f JOIN fact_document d ON d.tenant_id = f.tenant_id AND d.fact_id = f.id
   WHERE {{visible}}
+), total AS MATERIALIZED (
+  SELECT count(*)::float8 AS facts, avg(length)::float8 AS mean_length FROM seen
 ), hit AS MATERIALIZED (
-  SELECT p.lexeme, p.tf::float8 AS tf, p.dl::float8 AS dl, f.id, f.created_at
-  FROM posting p JOIN fact f ON f.tenant_id = p.tenant_id AND f.id = p.fact_id
-  WHERE p.tenant_id = %(tenant)s::uuid AND p.lexeme = ANY (%(lexemes)s::text[]) AND {{visible}}
+  SELECT p.lexeme, p.frequency::float8 AS frequency, p.length::float8 AS length, s.id, s.created_at
+  FROM posting p JOIN seen s ON s.number = p.document
+  WHERE p.tenant_id = %(tenant)s::uuid AND p.lexeme = ANY (%(lexemes)s::text[])
 ), weight AS MATERIALIZED (
-  SELECT h.lexeme, ln(1 + (s.facts - count(*) + 0.5) / (count(*) + 0.5)) AS idf
-  FROM hit h, seen s GROUP BY h.lexeme, s.facts
+  SELECT h.lexeme, ln(1 + (t.facts - count(*) + 0.5) / (count(*) + 0.5)) AS idf
+  FROM hit h, total t GROUP BY h.lexeme, t.facts
 ), best AS (
   SELECT h.id, h.created_at,
-         sum((w.idf * h.tf * ({K1} + 1) / (h.tf + {K1} * (1 - {B} + {B} * h.dl / s.mean_length)) / {_STEP})::int) AS score
-  FROM hit h JOIN weight w ON w.lexeme = h.lexeme, seen s
+         sum((w.idf * h.frequency * ({K1} + 1)
+              / (h.frequency + {K1} * (1 - {B} + {B} * h.length / t.mean_length)) / {_STEP})::int) AS score
+  FROM hit h JOIN weight w ON w.lexeme = h.lexeme, total t
   GROUP BY h.id, h.created_at
   ORDER BY score DESC, h.created_at DESC, h.id DESC
   LIMIT %(limit)s::int
 )
-SELECT b.id, b.score * {_STEP}::float8, s.facts::bigint
-FROM seen s LEFT JOIN best b ON true
+SELECT b.id, b.score * {_STEP}::float8, t.facts::bigint
+FROM total t LEFT JOIN best b ON true
 ORDER BY b.score DESC, b.created_at DESC, b.id DESC
 """
 
