@@ -8,6 +8,8 @@ from memory.api.views import me
 
 urlpatterns = [
     path("", include("memory.api.routes_log")),
+    path("", include("memory.api.routes_facts")),
+    path("", include("memory.api.routes_retrieve")),
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
     path("memory/me", me.Me.as_view(), name="me"),

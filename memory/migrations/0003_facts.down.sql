@@ -11,3 +11,4 @@ DROP FUNCTION fact_is_not_held();
 DROP FUNCTION fact_revision_only_closes();
 DROP FUNCTION fact_revision_continues_fact();
 DROP FUNCTION fact_keeps_identity();
+DROP FUNCTION fact_windows(timestamptz, timestamptz, integer, integer, integer, integer, integer, timestamptz);

@@ -32,20 +32,48 @@ CREATE TABLE fact (
   created_at timestamptz NOT NULL,
   expires_at timestamptz,
   keep_ends_at timestamptz,
+  keep_reason text CONSTRAINT fact_keep_reason_is_known CHECK (keep_reason IN ('keep-until', 'keep-days')),
+  unverified_until timestamptz,
   review text CONSTRAINT fact_review_is_known CHECK (review IN ('pending')),
   deleted_at timestamptz,
   hold_count integer NOT NULL DEFAULT 0 CONSTRAINT fact_hold_count_is_not_negative CHECK (hold_count >= 0),
   CONSTRAINT fact_pkey PRIMARY KEY (tenant_id, id),
+  CONSTRAINT fact_keep_window_says_why CHECK ((keep_ends_at IS NULL) = (keep_reason IS NULL)),
   CONSTRAINT fact_participant_needs_project
     CHECK ((scope_text::jsonb) ->> 'participantId' IS NULL OR (scope_text::jsonb) ->> 'projectId' IS NOT NULL)
 );
-CREATE INDEX fact_newest_first ON fact (tenant_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+-- Deleted facts too: a list as of an earlier time reads them.
+CREATE INDEX fact_newest_first ON fact (tenant_id, created_at DESC, id DESC);
 CREATE INDEX fact_by_type ON fact (tenant_id, type, created_at DESC, id DESC) WHERE deleted_at IS NULL;
 CREATE INDEX fact_by_project ON fact (tenant_id, project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+CREATE INDEX fact_by_org ON fact (tenant_id, org_id, created_at DESC, id DESC) WHERE org_id IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX fact_by_participant ON fact (tenant_id, participant_id) WHERE participant_id IS NOT NULL;
 CREATE INDEX fact_by_user ON fact (tenant_id, user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX fact_by_expiry ON fact (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 SELECT kindmem_protect('fact', 'SELECT, INSERT, UPDATE, DELETE');
+
+-- The one place that says how long a fact is kept and read: its own keepUntil, else its own keepDays, else the type's policy,
+-- else the tenant's default; an unverified fact stops being read at the end of its window, whatever else it says.
+-- Days are 24 hours from the first write. A hold is stronger than all of it, and is asked wherever something is destroyed.
+CREATE FUNCTION fact_windows(
+  first_write timestamptz, keep_until timestamptz, keep_days integer, type_keep_days integer, type_delete_after_days integer,
+  tenant_keep_days integer, tenant_delete_after_days integer, unverified_until timestamptz
+) RETURNS TABLE (keep_ends_at timestamptz, keep_reason text, expires_at timestamptz)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+  SELECT CASE WHEN keep_until IS NOT NULL THEN keep_until ELSE first_write + kept * interval '24 hours' END,
+         CASE WHEN keep_until IS NOT NULL THEN 'keep-until' WHEN kept IS NOT NULL THEN 'keep-days' END,
+         least(CASE WHEN keep_until IS NOT NULL THEN keep_until ELSE first_write + greatest(kept, read) * interval '24 hours' END,
+               unverified_until)
+  FROM (
+    SELECT CASE WHEN keep_days IS NOT NULL THEN keep_days
+                WHEN coalesce(type_keep_days, type_delete_after_days) IS NOT NULL THEN type_keep_days
+                ELSE tenant_keep_days END AS kept,
+           CASE WHEN keep_days IS NOT NULL THEN NULL
+                WHEN coalesce(type_keep_days, type_delete_after_days) IS NOT NULL THEN type_delete_after_days
+                ELSE tenant_delete_after_days END AS read
+  ) w
+$$;
 
 CREATE TABLE fact_revision (
   tenant_id uuid NOT NULL,
@@ -54,8 +82,8 @@ CREATE TABLE fact_revision (
   revision_id text NOT NULL,
   supersedes text,
   recorded_at timestamptz NOT NULL,
-  content_hash bytea NOT NULL CONSTRAINT fact_revision_hash_has_length CHECK (octet_length(content_hash) = 32),
-  size_bytes bigint NOT NULL,
+  content_hash bytea CONSTRAINT fact_revision_hash_has_length CHECK (octet_length(content_hash) = 32),
+  size_bytes bigint CONSTRAINT fact_revision_size_is_not_negative CHECK (size_bytes >= 0),
   content_ref text,
   retention_text text,
   source_text text,
@@ -80,6 +108,8 @@ CREATE TABLE fact_revision (
   CONSTRAINT fact_revision_pkey PRIMARY KEY (tenant_id, fact_id, version),
   CONSTRAINT fact_revision_id_is_unique UNIQUE (tenant_id, revision_id),
   CONSTRAINT fact_revision_belongs_to_fact FOREIGN KEY (tenant_id, fact_id) REFERENCES fact (tenant_id, id),
+  CONSTRAINT fact_revision_inline_content_is_hashed
+    CHECK (content_ref IS NOT NULL OR (content_hash IS NOT NULL AND size_bytes IS NOT NULL)),
   CONSTRAINT fact_revision_verified_names_who
     CHECK ((trust = 'verified') = (verified_by IS NOT NULL) AND (verified_by IS NULL) = (verified_at IS NULL)),
   CONSTRAINT fact_revision_closed_says_why
@@ -135,6 +165,10 @@ BEGIN
      OR (OLD.deleted_at IS NOT NULL AND NEW.deleted_at IS DISTINCT FROM OLD.deleted_at) THEN
     RAISE EXCEPTION 'a fact keeps its id, type, scope and first write, and its version only grows'
       USING ERRCODE = '23514', CONSTRAINT = 'fact_keeps_identity', TABLE = 'fact';
+  END IF;
+  IF OLD.hold_count > 0 AND OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL THEN
+    RAISE EXCEPTION 'the fact is under legal hold'
+      USING ERRCODE = '23514', CONSTRAINT = 'fact_is_not_held', TABLE = 'fact';
   END IF;
   RETURN NEW;
 END

@@ -1,0 +1,65 @@
+"""Delete a fact: its current revision is closed, reads no longer see it, history does until the sweep.
+
+A hold refuses it, then a keep window that has not ended. The index and every kept answer that holds the fact go at once. The
+decision is made under the head's lock, in the transaction that closes.
+"""
+
+import dataclasses
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.api.idempotency import withhold
+from memory.errors import LegalHoldActive, RetentionViolation
+from memory.fact_head import lock_fact
+from memory.fact_shape import FactView
+from memory.instants import instant_text
+from memory.search.index import remove_index
+
+_CLOSE = """
+WITH closed AS (
+  UPDATE fact_revision r
+  SET invalidated_at = greatest(clock_timestamp(), r.recorded_at + interval '1 microsecond'),
+      invalidated_by = %(writer)s::text, invalidation_reason = 'deleted'
+  WHERE r.tenant_id = %(tenant)s::uuid AND r.fact_id = %(id)s::text AND r.version = %(version)s::int AND r.invalidated_at IS NULL
+  RETURNING r.invalidated_at AS at
+), head AS (
+  UPDATE fact f SET deleted_at = closed.at FROM closed WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text
+)
+SELECT at FROM closed
+"""
+
+
+def delete_fact(
+    *, principal: Principal, fact_id: str, expect_version: int | None = None
+) -> FactView:
+    """The closed revision. Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation."""
+    fact = lock_fact(principal, fact_id, expect_version=expect_version)
+    if fact.is_held:
+        raise LegalHoldActive(ids=[fact_id])
+    if fact.is_kept and fact.keep_ends_at is not None and fact.keep_reason is not None:
+        raise RetentionViolation(
+            fact_id=fact.id, reason=fact.keep_reason, until=instant_text(fact.keep_ends_at)
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CLOSE,
+            {
+                "tenant": principal.tenant_id,
+                "id": fact_id,
+                "version": fact.version,
+                "writer": principal.writer,
+            },
+        )
+        (closed_at,) = cursor.fetchone()
+    remove_index(tenant_id=principal.tenant_id, fact_ids=[fact_id])
+    withhold(principal.tenant_id, f"fact:{fact_id}")
+    return dataclasses.replace(
+        fact,
+        invalidated_at=closed_at,
+        invalidated_by=principal.writer,
+        invalidation_reason="deleted",
+        is_stale=False,
+        embedding_model=None,
+        embedding_is_pending=False,
+    )

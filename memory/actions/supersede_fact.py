@@ -1,0 +1,83 @@
+"""Change a fact's content: the next revision, and the current one closed. Scope and type stay.
+
+What the change leaves out keeps its value, but for causes, which are those of this change. A held fact doesn't change. An agent
+doesn't shorten a keep window that is still running.
+"""
+
+from memory.access import Principal, check_write
+from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
+from memory.actions.write_fact import check_source_time, index_plan, indexed
+from memory.content_schema import check_content
+from memory.errors import LegalHoldActive, RetentionViolation
+from memory.fact_head import lock_fact
+from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
+from memory.fact_shape import FactChange, FactView, SealedContent, seal
+from memory.instants import instant_text
+from memory.queries.facts import current_fact
+from memory.write_policy import write_policy
+
+
+def supersede_fact(
+    *, principal: Principal, fact_id: str, change: FactChange, expect_version: int | None = None
+) -> FactView:
+    """The next revision. Concurrent changes are one after the other; with `expect_version` one wins.
+
+    Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation, ContentTooLarge,
+    ContentSchemaViolated, InvariantViolated, BadInput.
+    """
+    seen = current_fact(principal, fact_id)
+    check_write(principal, seen.scope)
+    if change.retention is not None and change.retention.legal_hold:
+        check_may_place_hold(principal)
+    content = seal(change.content)
+    policy = write_policy(principal.tenant_id, seen.type)
+    check_content(seen.type, policy.schema_text, change.content)
+    plan = index_plan(principal, policy, change.content)
+    replaced = lock_fact(principal, fact_id, expect_version=expect_version, seen=seen)
+    if replaced.is_held:
+        raise LegalHoldActive(ids=[fact_id])
+    fact = insert_revision(
+        principal=principal,
+        replaced=replaced,
+        row=_next_row(principal, replaced, change, content),
+        policy=policy,
+    )
+    if principal.is_agent:
+        _check_keep_window(replaced, fact)
+    check_source_time(change.source, fact)
+    fact = indexed(principal, fact, plan)
+    if change.retention is not None and change.retention.legal_hold:
+        fact = place_fact_hold(principal=principal, fact=fact)
+    return fact
+
+
+def _next_row(
+    principal: Principal, replaced: FactView, change: FactChange, content: SealedContent
+) -> RevisionRow:
+    kind, writer = attribution_of(principal)
+    return RevisionRow(
+        content=content,
+        retention=change.retention.after(replaced.retention)
+        if change.retention
+        else replaced.retention,
+        # A source that is kept starts anew: its validators were of the old content.
+        source=change.source or replaced.source,
+        causes=change.causes,
+        subjects=replaced.subjects if change.subjects is None else change.subjects,
+        valid_from=change.valid_from or replaced.valid_from,
+        valid_until=change.valid_until or replaced.valid_until,
+        observed_at=change.observed_at or replaced.observed_at,
+        trust=trust_of(principal),
+        attributed_kind=kind,
+        attributed_id=writer,
+    )
+
+
+def _check_keep_window(replaced: FactView, fact: FactView) -> None:
+    ends = replaced.keep_ends_at
+    if not replaced.is_kept or ends is None or replaced.keep_reason is None:
+        return
+    if fact.keep_ends_at is None or fact.keep_ends_at < ends:
+        raise RetentionViolation(
+            fact_id=fact.id, reason=replaced.keep_reason, until=instant_text(ends)
+        )

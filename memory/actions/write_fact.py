@@ -1,0 +1,95 @@
+"""Write a new fact: its head, first revision and index in the caller's transaction.
+
+Who may: the write guard on the scope. What the server says: version, times, hash, size, trust, attribution, the run of the
+causes. A taken id answers the same whether the caller could see its fact or not.
+"""
+
+import dataclasses
+
+from memory.access import Principal, check_write, own_scope
+from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
+from memory.canonical import canonical
+from memory.content_schema import check_content
+from memory.errors import BadInput, InvariantViolated
+from memory.fact_rows import RevisionRow, attribution_of, insert_fact, trust_of
+from memory.fact_shape import FactDraft, FactView, Source, seal_draft
+from memory.ids import new_text_id
+from memory.log_entry import ABSENT
+from memory.search.index import IndexPlan, prepare, write_index
+from memory.write_policy import WritePolicy, write_policy
+
+
+def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
+    """The fact as stored, version 1.
+
+    Raises ScopeMismatch, InvariantViolated, PermissionDenied, BadInput, ContentTooLarge, ContentHashMismatch,
+    ContentSchemaViolated, IdTaken.
+    """
+    scope = own_scope(principal, draft.scope)
+    if "participantId" in scope and "projectId" not in scope:
+        # courtesy; fact_participant_needs_project decides
+        raise InvariantViolated(invariant="participant-needs-project")
+    check_write(principal, scope)
+    if draft.retention.legal_hold:
+        check_may_place_hold(principal)
+    content = seal_draft(draft)
+    policy = write_policy(principal.tenant_id, draft.type)
+    if draft.content is not ABSENT:
+        check_content(draft.type, policy.schema_text, draft.content)
+    plan = index_plan(principal, policy, draft.content)
+    kind, writer = attribution_of(principal)
+    row = RevisionRow(
+        content=content,
+        retention=draft.retention,
+        source=draft.source,
+        causes=draft.causes,
+        subjects=draft.subjects,
+        valid_from=draft.valid_from,
+        valid_until=draft.valid_until,
+        observed_at=draft.observed_at,
+        trust=trust_of(principal),
+        attributed_kind=kind,
+        attributed_id=writer,
+    )
+    fact = insert_fact(
+        principal=principal,
+        fact_id=draft.id or new_text_id(),
+        type=draft.type,
+        scope_text=canonical(scope),
+        row=row,
+        policy=policy,
+    )
+    check_source_time(draft.source, fact)
+    fact = indexed(principal, fact, plan)
+    if draft.retention.legal_hold:
+        fact = place_fact_hold(principal=principal, fact=fact)
+    return fact
+
+
+def index_plan(principal: Principal, policy: WritePolicy, content: object) -> IndexPlan | None:
+    """What search will know of the content; computed before any lock. None when only a blob holds it."""
+    if content is ABSENT:
+        return None
+    return prepare(policy=policy.type, language=principal.search_language, content=content)
+
+
+def indexed(principal: Principal, fact: FactView, plan: IndexPlan | None) -> FactView:
+    """The fact with its index written, in the running transaction."""
+    if plan is None:
+        return fact
+    write_index(tenant_id=principal.tenant_id, fact_id=fact.id, plan=plan)
+    return dataclasses.replace(
+        fact,
+        embedding_model=None if plan.pending else plan.embedding_model,
+        embedding_is_pending=plan.pending,
+    )
+
+
+def check_source_time(source: Source | None, fact: FactView) -> None:
+    """A source can't have been checked after the write that says so. Raises BadInput."""
+    if (
+        source is not None
+        and source.last_verified_at is not None
+        and source.last_verified_at > fact.recorded_at
+    ):
+        raise BadInput.at("/source/freshness/lastVerifiedAt", "must not be in the future")

@@ -1,0 +1,42 @@
+"""The lock of a change: a fact's head row, then its current revision, read after the lock is held.
+
+Two statements on purpose: in one, a writer that waited for the lock would join the new head with the revision of its old
+snapshot. Whoever waited sees what the other wrote.
+"""
+
+from django.db import connection
+
+from memory.access import Principal, check_write, read_guard
+from memory.errors import FactChanged, FactNotFound
+from memory.fact_shape import FactView
+from memory.queries.facts import LIVE, current_fact
+
+
+def lock_fact(
+    principal: Principal, fact_id: str, *, expect_version: int | None, seen: FactView | None = None
+) -> FactView:
+    """The current revision of a live fact that the caller may write, its head locked until commit.
+
+    seen: what was read before the lock; it is returned when it is still current. Raises FactNotFound, PermissionDenied,
+    FactChanged.
+    """
+    guard, parameters = read_guard(principal, "f")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT f.current_version, f.hold_count > 0 FROM fact f "
+            f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {LIVE} AND {guard} FOR UPDATE",
+            {"tenant": principal.tenant_id, "id": fact_id, **parameters},
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise FactNotFound
+    version, is_held = row
+    fact = (
+        seen
+        if seen is not None and (seen.version, seen.is_held) == (version, is_held)
+        else current_fact(principal, fact_id)
+    )
+    check_write(principal, fact.scope)
+    if expect_version is not None and expect_version != version:
+        raise FactChanged(fact_id=fact_id, current_version=version)
+    return fact
