@@ -6,6 +6,7 @@ neither sign in with a stored key digest, nor test guesses against a fingerprint
 
 import base64
 import binascii
+import fcntl
 import json
 import os
 import secrets
@@ -38,6 +39,36 @@ class State:
     """HMAC key of the fingerprints of what was forgotten or retired; 32 bytes."""
     sealing_key: bytes = field(repr=False)
     """AES-256-GCM key of sealed copies; 32 bytes."""
+    _later_peppers: dict[int, bytes] = field(default_factory=dict, repr=False, compare=False)
+
+    def pepper(self, version: int) -> bytes:
+        """The pepper of this version, also when another process added it since. Raises KeyError."""
+        if version in self.peppers:
+            return self.peppers[version]
+        if version not in self._later_peppers:
+            self._later_peppers.update(_peppers(_text(self.directory / "peppers"))[0])
+        return self._later_peppers[version]
+
+    def newest_pepper_version(self) -> int:
+        """The version for a new key, as the state folder has it now."""
+        return _peppers(_text(self.directory / "peppers"))[1]
+
+    def add_pepper(self) -> int:
+        """Make a pepper for keys to come, beside the old ones. Return its version."""
+        path = self.directory / "peppers"
+        folder = os.open(self.directory, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            stored = json.loads(_text(path))
+            version = max(int(one) for one in stored["peppers"]) + 1
+            stored["peppers"][str(version)] = _fresh_key()
+            stored["current"] = version
+            unfinished = _written(path.parent, json.dumps(stored))
+            os.replace(unfinished, path)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return version
 
 
 def load_or_create(state_dir: Path) -> State:
@@ -71,22 +102,32 @@ def load_or_create(state_dir: Path) -> State:
 def _load(path: Path, fresh: Callable[[], str]) -> str:
     """The file's text; when there is no file, made whole with `fresh` by whoever comes first."""
     if not path.exists():
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+        unfinished = _written(path.parent, fresh())
         try:
-            with os.fdopen(descriptor, "w") as file:
-                file.write(fresh() + "\n")
-                file.flush()
-                os.fsync(file.fileno())
             # A link, unlike a rename, never replaces what another process made meanwhile.
             with suppress(FileExistsError):
                 os.link(unfinished, path)
                 _sync_folder(path.parent)
         finally:
             os.unlink(unfinished)
+    return _text(path)
+
+
+def _text(path: Path) -> str:
     text = path.read_text().strip()
     if not text:
         raise ValueError("an empty key file")
     return text
+
+
+def _written(folder: Path, text: str) -> str:
+    """The path of a new private file that holds the text, on disk."""
+    descriptor, unfinished = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return unfinished
 
 
 def _sync_folder(folder: Path) -> None:

@@ -99,6 +99,31 @@ class Principal:
             raise PermissionDenied(needs=f"the role {' or '.join(roles)}")
 
 
+def system_principal(
+    tenant_id: UUID,
+    slug: str,
+    *,
+    id: str = "operator",
+    time_zone: str = "UTC",
+    search_language: str = "english",
+    hash_version: int = 1,
+) -> Principal:
+    """The server itself, acting for whoever runs it: an admin with every container and ability of one tenant."""
+    return Principal(
+        tenant_id=tenant_id,
+        tenant_slug=slug,
+        kind="system",
+        role="admin",
+        id=id,
+        name=id,
+        abilities=frozenset(ABILITIES),
+        containers=Containers(everything=True),
+        time_zone=time_zone,
+        search_language=search_language,
+        hash_version=hash_version,
+    )
+
+
 def may_read(principal: Principal, scope: Scope) -> bool:
     """Whether each container that the scope names is one the caller has."""
     has = principal.containers

@@ -140,6 +140,11 @@ class TypeNotFound(NotFound):
     message = "This type is not declared."
 
 
+class KeyNotFound(NotFound):
+    code = "key-not-found"
+    message = "There is no such API key."
+
+
 @dataclass(eq=False)
 class MethodNotAllowed(DomainError):
     code = "method-not-allowed"
@@ -290,6 +295,13 @@ class InternalError(DomainError):
 class MemberKeepsAnOwner(DomainError):
     code = "last-owner"
     message = "A tenant keeps at least one owner."
+
+
+@dataclass(eq=False)
+class MemberExists(DomainError):
+    code = "member-exists"
+    message = "This person is a member already, with another role or subject."
+    role: str
 
 
 def _invariant(name: str) -> Callable[[], DomainError]:

@@ -29,9 +29,20 @@ def prefix_of(token: str) -> str | None:
 
 def digest(token: str, pepper_version: int) -> bytes:
     """32 bytes. Raises KeyError for a pepper that this installation doesn't hold."""
-    pepper = settings.KINDMEM_STATE.peppers[pepper_version]
+    pepper: bytes = settings.KINDMEM_STATE.pepper(pepper_version)
     return hmac.new(pepper, token.encode(), sha256).digest()
 
 
 def current_pepper_version() -> int:
-    return max(settings.KINDMEM_STATE.peppers)
+    """The version that this process began with; what is verified names its own."""
+    return int(settings.KINDMEM_STATE.current_pepper)
+
+
+def newest_pepper_version() -> int:
+    """The version for a new key: the newest there is, also when this process began before it was made."""
+    return int(settings.KINDMEM_STATE.newest_pepper_version())
+
+
+def add_pepper() -> int:
+    """Make a new pepper for keys to come; return its version. Keys that are there name theirs and go on working."""
+    return int(settings.KINDMEM_STATE.add_pepper())

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.test import Client
 
-from memory.access import Principal
+from memory.access import Principal, system_principal
 from memory.actions.create_api_key import create_api_key
 from memory.actions.create_tenant import create_tenant
 from memory.api.authentication import principal_of_token
@@ -72,8 +72,7 @@ class TenantKit:
         """A key's token; containers: projects, orgs, users, participants, threads, on_behalf_of."""
         with tenant_context(self.id):
             return create_api_key(
-                tenant_id=self.id,
-                actor="tests",
+                principal=system_principal(self.id, self.slug, id="tests"),
                 name=f"{role}-{secrets.token_hex(3)}",
                 role=role,
                 everything=everything,

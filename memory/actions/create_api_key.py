@@ -1,4 +1,8 @@
-"""Make an API key. The token is returned once and kept nowhere."""
+"""Make an API key. The token is returned once and kept nowhere.
+
+Admins and owners make keys, and never one that may do more than the rules of its role allow. The governance log says that there
+is a new key, by its prefix.
+"""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +13,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from memory import keys
-from memory.access import ABILITIES, DEFAULT_ABILITIES
+from memory.access import ABILITIES, DEFAULT_ABILITIES, Principal
+from memory.actions.append_log_entries import append_governance
 from memory.admission import ID_MAX
 from memory.errors import BadInput
 from memory.ids import new_id
@@ -31,8 +36,7 @@ class NewKey:
 
 def create_api_key(
     *,
-    tenant_id: UUID,
-    actor: str,
+    principal: Principal,
     name: str,
     role: str,
     everything: bool = False,
@@ -45,7 +49,8 @@ def create_api_key(
     abilities: Iterable[str] | None = None,
     expires_days: int = 90,
 ) -> NewKey:
-    """A key with these containers and abilities (the role's defaults when None). Raises BadInput."""
+    """A key with these containers and abilities (the role's defaults when None). Raises PermissionDenied, BadInput."""
+    principal.needs_role("admin", "owner")
     if not _NAME.fullmatch(name):
         raise BadInput.at("name", "must be 1 to 64 of letters, digits, '.', '_' and '-'")
     if role not in ROLES:
@@ -70,11 +75,11 @@ def create_api_key(
         if any(not 1 <= len(one) <= ID_MAX or "\x00" in one for one in ids):
             raise BadInput.at(kind, f"ids have 1 to {ID_MAX} characters")
     token, prefix = keys.new_token()
-    version = keys.current_pepper_version()
+    version = keys.newest_pepper_version()
     expires_at = timezone.now() + timedelta(days=expires_days)
-    with tenant_context(tenant_id):
+    with tenant_context(principal.tenant_id):
         key = ApiKey.objects.create(
-            tenant_id=tenant_id,
+            tenant_id=principal.tenant_id,
             id=new_id(),
             prefix=prefix,
             digest=keys.digest(token, version),
@@ -83,8 +88,11 @@ def create_api_key(
             role=role,
             all_containers=everything,
             abilities=may,
-            created_by=actor,
+            created_by=principal.writer,
             expires_at=expires_at,
             **granted,
+        )
+        append_governance(
+            principal=principal, payload={"type": "key.created", "prefix": prefix, "role": role}
         )
     return NewKey(id=key.id, token=token, prefix=prefix, expires_at=expires_at)

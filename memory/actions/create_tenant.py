@@ -8,8 +8,10 @@ from uuid import UUID
 from memory.errors import BadInput, constraint_errors
 from memory.ids import new_id
 from memory.models import Tenant
+from memory.search.analysis import LANGUAGES
 from memory.tenancy import tenant_context
 
+NAME_MAX = 200
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -21,11 +23,19 @@ def create_tenant(
     search_language: str = "english",
     **settings: Any,
 ) -> UUID:
-    """The new tenant's id. Raises BadInput for a slug that is taken or has another shape, or an unknown time zone."""
+    """The new tenant's id.
+
+    Raises BadInput: the slug is taken or has another shape, the name is too long, the time zone or search language unknown.
+    """
     if not SLUG.fullmatch(slug):
         raise BadInput.at(
             "slug", "must be 1 to 63 of a-z, 0-9 and -, not starting or ending with -"
         )
+    if name is not None and not 1 <= len(name) <= NAME_MAX:
+        # courtesy; tenant_name_is_named decides
+        raise BadInput.at("name", f"must have 1 to {NAME_MAX} characters")
+    if search_language not in LANGUAGES:
+        raise BadInput.at("search_language", "must be one of: " + ", ".join(LANGUAGES))
     if time_zone not in zoneinfo.available_timezones():
         raise BadInput.at("time_zone", "must be an IANA time zone, such as Europe/Berlin")
     tenant_id = new_id()
