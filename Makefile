@@ -1,0 +1,59 @@
+# What a newcomer types. Each target installs first when the lock file is newer than the environment.
+#   make up                 the whole product; make up PORT=8080 UP=--no-demo
+#   make test               what every change must pass
+#   make test-all           everything, on PostgreSQL 18 and 16
+
+PORT ?= 8000
+UP ?=
+PYTEST ?=
+PYTHON_IN_VENV := .venv/bin/python
+RUN_TESTS := $(PYTHON_IN_VENV) -m pytest -n 2
+# Settings make keys where there are none; a check must not make them where the product keeps its own.
+CHECKED := KINDMEM_STATE_DIR=.venv/lint-state KINDMEM_BASE_URL=https://kindmem.example \
+	KINDMEM_ALLOWED_HOSTS=kindmem.example
+
+.PHONY: install install-dev up test test-all lint bench faults browser clean
+
+install: .venv/runtime.stamp
+
+install-dev: .venv/dev.stamp
+
+.venv/runtime.stamp: requirements.lock tools/install
+	@tools/install requirements.lock
+	@touch $@
+
+# The development lock holds all of the runtime's, in the same versions.
+.venv/dev.stamp: requirements-dev.lock tools/install
+	@tools/install requirements-dev.lock
+	@touch .venv/runtime.stamp $@
+
+up: install
+	@$(PYTHON_IN_VENV) manage.py up --port $(PORT) $(UP)
+
+lint: install-dev
+	$(PYTHON_IN_VENV) -m ruff check .
+	$(PYTHON_IN_VENV) -m ruff format --check .
+	$(PYTHON_IN_VENV) -m mypy
+	$(CHECKED) $(PYTHON_IN_VENV) manage.py makemigrations --check --dry-run
+	$(CHECKED) $(PYTHON_IN_VENV) manage.py check --deploy --fail-level WARNING
+
+browser:
+	@tools/browser
+
+test: install-dev browser
+	$(RUN_TESTS) -m "not full" $(PYTEST)
+
+test-all: install-dev browser
+	KINDMEM_TEST_POSTGRES=16 $(RUN_TESTS) $(PYTEST)
+	KINDMEM_TEST_POSTGRES=18 $(RUN_TESTS) $(PYTEST)
+
+# Alone on the machine: what is measured must not share it with other tests.
+bench: install-dev
+	$(PYTHON_IN_VENV) -m pytest -n 0 -s tests/benchmarks $(PYTEST)
+
+faults: install-dev
+	$(PYTHON_IN_VENV) -m pytest -n 0 -m "faults or races" $(PYTEST)
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis staticfiles
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
