@@ -62,6 +62,7 @@ CREATE TABLE fact_embedding (
   CONSTRAINT fact_embedding_belongs_to_fact FOREIGN KEY (tenant_id, fact_id) REFERENCES fact (tenant_id, id),
   CONSTRAINT fact_embedding_has_its_dims CHECK (vector_dims(embedding) = dims)
 );
+CREATE INDEX fact_embedding_by_model ON fact_embedding (tenant_id, model);
 -- An exact search reads every vector it may see: kept in the row as long as a page can hold it, and never compressed.
 ALTER TABLE fact_embedding ALTER COLUMN embedding SET STORAGE EXTERNAL;
 ALTER TABLE fact_embedding SET (toast_tuple_target = 8160);

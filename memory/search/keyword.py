@@ -5,7 +5,6 @@ counted among the facts that the caller may see and the filters let through, so 
 word adds is rounded to a fixed step and summed as an integer: the same facts give the same scores in whatever order rows come.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
@@ -13,6 +12,7 @@ from django.db import connection
 from memory.access import Principal
 from memory.search.analysis import analyse_query
 from memory.search.bm25 import K1, B
+from memory.search.found import Found, Hit
 from memory.search.index import index_language
 from memory.search.visible import Filters, visible
 
@@ -41,19 +41,10 @@ WITH seen AS MATERIALIZED (
   ORDER BY score DESC, h.created_at DESC, h.id DESC
   LIMIT %(limit)s::int
 )
-SELECT b.id, b.score * {_STEP}::float8, t.facts::bigint
+SELECT b.id, b.score * {_STEP}::float8, b.created_at, t.facts::bigint
 FROM total t LEFT JOIN best b ON true
 ORDER BY b.score DESC, b.created_at DESC, b.id DESC
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Fact ids with their scores, best first; among how many candidates; whether none can be missing."""
-
-    hits: list[tuple[str, float]]
-    candidates: int
-    exhaustive: bool = True
 
 
 def search_by_keyword(
@@ -66,6 +57,5 @@ def search_by_keyword(
     with connection.cursor() as cursor:
         cursor.execute(_SEARCH.format(visible=condition), given)
         rows = cursor.fetchall()
-    return Found(
-        hits=[(row[0], row[1]) for row in rows if row[0] is not None], candidates=rows[0][2]
-    )
+    hits = [Hit(row[0], row[1], row[2]) for row in rows if row[0] is not None]
+    return Found(hits=hits, how="keyword", candidates=rows[0][3])

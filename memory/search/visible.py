@@ -35,7 +35,7 @@ def visible(principal: Principal, filters: Filters, alias: str) -> tuple[str, di
         f"{alias}.tenant_id = %(tenant)s::uuid",
         f"{alias}.deleted_at IS NULL",
         f"{alias}.review IS NULL",
-        f"({alias}.expires_at IS NULL OR {alias}.expires_at > now())",
+        f"({alias}.expires_at IS NULL OR {alias}.expires_at > statement_timestamp())",
         guard,
     ]
     parameters = {**parameters, "tenant": principal.tenant_id}

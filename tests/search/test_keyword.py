@@ -11,7 +11,7 @@ def found(kit: TenantKit, question: str, *, limit: int = 10, **grants: object) -
     principal = kit.principal("agent", **(grants or {"everything": True}))
     with tenant_context(kit.id):
         answer = search_by_keyword(principal, question=question, filters=Filters(), limit=limit)
-    return [fact_id for fact_id, _ in answer.hits]
+    return [hit.fact_id for hit in answer.hits]
 
 
 def test_any_word_of_the_question_finds_a_fact(acme: TenantKit) -> None:

@@ -1,0 +1,99 @@
+"""Retrieval over HTTP."""
+
+from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.schemas_facts import FACT, PARTIAL_SCOPE
+from memory.api.shapes import ID, TEXT, Shape, shape
+from memory.queries.retrieve import DEFAULT_LIMIT, MODES, MOST_RESULTS, Retrieval, retrieve
+
+RETRIEVE = Shape(
+    shape(
+        {
+            "mode": {"enum": list(MODES)},
+            "query": {"type": "string"},
+            "type": ID,
+            "scope": PARTIAL_SCOPE.schema,
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_RESULTS,
+                "default": DEFAULT_LIMIT,
+            },
+            "embeddingModel": ID,
+        },
+        required=("mode",),
+    )
+)
+RETRIEVED = {
+    "type": "object",
+    "required": ["results", "meta"],
+    "properties": {
+        "results": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["fact"],
+                "properties": {"fact": FACT, "score": {"type": "number"}},
+            },
+        },
+        "meta": {
+            "type": "object",
+            "required": ["searchMode", "exhaustive", "candidates"],
+            "properties": {
+                "searchMode": TEXT,
+                "exhaustive": {"type": "boolean"},
+                "candidates": {"type": "integer", "minimum": 0},
+                "frequenciesFrom": {"type": "integer", "minimum": 1},
+                "modelsUnavailable": {"type": "array", "items": TEXT},
+            },
+        },
+    },
+}
+
+
+class Retrieve(ApiView):
+    @operation(
+        id="memory.retrieve",
+        summary="Search facts, or list them newest first",
+        description=(
+            "Over the facts that the caller may read. `keyword`: any word matches, ranked by BM25; `semantic`: by meaning, the "
+            "score is a cosine; `both`: the two fused by rank. `meta` says how it was searched (`searchMode`), whether anything "
+            "can be missing (`exhaustive`) and among how many facts (`candidates`); `frequenciesFrom`: from how many facts word "
+            "frequencies were taken, where not from all."
+        ),
+        ability="read",
+        body=RETRIEVE,
+        answers={200: RETRIEVED},
+        ignores_key=True,
+        outside=True,
+        errors=(
+            "bad-input",
+            "unknown-field",
+            "permission-denied",
+            "scope-mismatch",
+            "semantic-unavailable",
+            "embedding-model-unknown",
+            "unavailable",
+        ),
+        example={
+            "mode": "both",
+            "query": "Which seat does she like?",
+            "scope": {"projectId": "trips"},
+        },
+        tag="Facts",
+    )
+    def post(self, call: Call) -> Answer:
+        body = call.body
+        asked = Retrieval(
+            mode=body["mode"],
+            query=body.get("query"),
+            type=body.get("type"),
+            scope=body.get("scope", {}),
+            limit=int(body.get("limit", DEFAULT_LIMIT)),
+            embedding_model=body.get("embeddingModel"),
+        )
+        found = retrieve(call.principal, asked)
+        results = [
+            {"fact": fact.wire(), **({"score": score} if score is not None else {})}
+            for fact, score in found.results
+        ]
+        return Answer(200, {"results": results, "meta": dict(found.meta)})
