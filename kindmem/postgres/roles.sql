@@ -31,6 +31,9 @@ ALTER ROLE kindmem_app SET statement_timeout = '5s';
 ALTER ROLE kindmem_app SET lock_timeout = '2s';
 ALTER ROLE kindmem_app SET idle_in_transaction_session_timeout = '10s';
 ALTER ROLE kindmem_app SET synchronous_commit = 'on';
+-- Every query of the application starts from a tenant's index. A plan made while a table is still empty would scan it whole,
+-- and a prepared statement keeps that plan while the table grows.
+ALTER ROLE kindmem_app SET enable_seqscan = 'off';
 DO $$
 BEGIN
   IF current_setting('server_version_num')::int >= 170000 THEN

@@ -46,7 +46,8 @@ CREATE TABLE log_entry (
   participant_id text GENERATED ALWAYS AS ((scope_text::jsonb) ->> 'participantId') STORED,
   CONSTRAINT log_entry_pkey PRIMARY KEY (tenant_id, run_id, sequence),
   CONSTRAINT log_entry_id_is_unique UNIQUE (tenant_id, id),
-  CONSTRAINT log_entry_has_one_successor UNIQUE (tenant_id, run_id, prev_hash),
+  -- Column order: with run_id second, the planner of a young table walks a whole run by this index to find one sequence.
+  CONSTRAINT log_entry_has_one_successor UNIQUE (tenant_id, prev_hash, run_id),
   CONSTRAINT log_entry_belongs_to_run FOREIGN KEY (tenant_id, run_id) REFERENCES run_head (tenant_id, run_id),
   CONSTRAINT log_entry_erased_has_no_payload
     CHECK (payload_erased_at IS NULL OR (payload_text IS NULL AND payload_salt IS NULL)),
@@ -68,8 +69,12 @@ BEGIN
   IF NEW.sequence = 0 THEN
     previous := decode(repeat('00', 32), 'hex');
   ELSE
+    -- The order is what makes the planner take the primary key, also while the table has no statistics and all
+    -- indexes that lead with the tenant look alike.
     SELECT e.entry_hash INTO previous FROM log_entry e
-    WHERE e.tenant_id = NEW.tenant_id AND e.run_id = NEW.run_id AND e.sequence = NEW.sequence - 1;
+    WHERE e.tenant_id = NEW.tenant_id AND e.run_id = NEW.run_id
+      AND e.sequence >= NEW.sequence - 1 AND e.sequence < NEW.sequence
+    ORDER BY e.sequence LIMIT 1;
   END IF;
   IF previous IS DISTINCT FROM NEW.prev_hash THEN
     RAISE EXCEPTION 'the entry does not continue its run'
