@@ -145,6 +145,127 @@ class KeyNotFound(NotFound):
     message = "There is no such API key."
 
 
+class RecordNotFound(NotFound):
+    code = "record-not-found"
+    message = "There is no such memory record."
+
+
+class RouteNotFound(NotFound):
+    code = "route-not-found"
+    message = "There is no correction route of this name."
+
+
+class ReceiptNotFound(NotFound):
+    code = "receipt-not-found"
+    message = "There is no such receipt."
+
+
+class PolicySourceNotFound(NotFound):
+    code = "policy-source-not-found"
+    message = "There is no such policy source."
+
+
+class ValueTooLarge(ContentTooLarge):
+    message = "The value is larger than a record takes. Remember a pointer to it instead."
+
+
+@dataclass(eq=False)
+class RecordChanged(DomainError):
+    """`active_id`: what stands there now. `differs`: which of value, scope and status are not what the caller saw."""
+
+    code = "record-changed"
+    message = "What is remembered is not what the caller saw. Read it again and decide anew."
+    active_id: str | None = None
+    expected_id: str | None = None
+    status: str | None = None
+    differs: list[str] | None = None
+    current: dict[str, Any] | None = None
+
+
+@dataclass(eq=False)
+class IdReused(DomainError):
+    code = "id-reused"
+    message = "This record id was used before. Ids are never used again; leave it out to get a new one."
+    id: str
+
+
+class Forgotten(DomainError):
+    code = "forgotten"
+    message = "This was forgotten at its person's wish. Only a newer word of theirs brings it back."
+
+
+class Retired(DomainError):
+    code = "retired"
+    message = "This value was corrected. Only a newer word of the person brings it back."
+
+
+class InferenceRefused(DomainError):
+    code = "inference-refused"
+    message = "The person does not want this to be inferred about them."
+
+
+class EvidenceUnresolved(DomainError):
+    code = "evidence-unresolved"
+    message = (
+        "An agent's word for a person needs evidence: the id of a user-message that an app or the person appended, about this "
+        "subject, newer than the record, and not used before."
+    )
+
+
+@dataclass(eq=False)
+class LineageForgotten(DomainError):
+    code = "lineage-forgotten"
+    message = "derived_from names what was forgotten. Nothing may be built on it."
+    ids: list[str]
+
+
+class InstanceUnnamed(DomainError):
+    code = "instance-unnamed"
+    message = "A correction binds to the case at hand, and the context names none. Say which, such as a trip or task id."
+
+
+class SubjectRequired(DomainError):
+    code = "subject-required"
+    message = "It is not clear whom this is about. Name the subject."
+
+
+@dataclass(eq=False)
+class PolicyNotCorrectable(DomainError):
+    code = "policy-not-correctable"
+    message = "A policy is owned elsewhere, and memory only points at it. Use its correction route."
+    record_id: str
+    route: str
+    correction_url: str
+
+
+@dataclass(eq=False)
+class RouteExternal(DomainError):
+    code = "route-external"
+    message = "This correction route is an outside page. Open it."
+    url: str
+
+
+@dataclass(eq=False)
+class RouteExists(DomainError):
+    code = "route-exists"
+    message = "A correction route of this name exists. Change it instead."
+    name: str
+
+
+@dataclass(eq=False)
+class UndoClosed(DomainError):
+    """`reason`: no-undo, deadline, undone or changed."""
+
+    code = "undo-closed"
+    message = "This can't be undone: it never could, its time is over, it was undone, or things changed since."
+    reason: str
+
+
+class PolicySourceExists(DomainError):
+    code = "policy-source-exists"
+    message = "A policy source with this match exists. Change it instead."
+
+
 @dataclass(eq=False)
 class MethodNotAllowed(DomainError):
     code = "method-not-allowed"
@@ -318,6 +439,18 @@ CONSTRAINT_ERRORS: dict[str, Callable[[], DomainError]] = {
     "fact_revision_valid_times_in_order": _invariant("valid-times-in-order"),
     "log_entry_append_only": _invariant("log-append-only"),
     "log_entry_continues_chain": _invariant("log-continues-chain"),
+    "memory_record_pkey": lambda: IdReused(id=""),
+    "memory_record_one_active_per_slot": lambda: RecordChanged(),
+    "memory_record_wide_inference_is_confirmed": _invariant("I1"),
+    "memory_record_policy_points_to_its_source": _invariant("I2"),
+    "memory_record_correction_is_of_one_instance": _invariant("I4"),
+    "memory_record_sensitive_ends": _invariant("I6"),
+    "memory_record_valid_dates_in_order": _invariant("valid-dates-in-order"),
+    "memory_record_moves_forward": lambda: RecordChanged(),
+    "record_supersession_one_successor": lambda: RecordChanged(),
+    "record_value_held_is_sealed": lambda: LegalHoldActive(ids=[]),
+    "correction_route_pkey": lambda: RouteExists(name=""),
+    "policy_source_once_per_match": PolicySourceExists,
 }
 """Constraint name → what the rule is called when it refuses."""
 
