@@ -120,7 +120,6 @@ def fetch(
             content,
             backend=_CheckedBackend(addresses, deadline, target.host),
             ssl_context=ssl_context or _trusted(),
-            deadline=deadline,
             max_bytes=max_bytes,
         )
     finally:
@@ -195,7 +194,6 @@ def _exchange(
     *,
     backend: _CheckedBackend,
     ssl_context: ssl.SSLContext,
-    deadline: _Deadline,
     max_bytes: int,
 ) -> Fetched:
     url = httpcore.URL(
@@ -218,7 +216,6 @@ def _exchange(
                 body += piece
                 if len(body) > max_bytes:
                     raise FetchTooLarge(f"more than {max_bytes} bytes", target.host)
-                deadline.left()
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise FetchFailed("does not speak HTTP", target.host) from error
     return Fetched(answer.status, found, bytes(body))

@@ -52,8 +52,13 @@ def test_an_announced_body_above_the_cap_is_not_read():
         fetch_local(server)
 
 
-def test_a_body_of_exactly_the_cap_is_read_and_one_byte_more_is_too_large():
-    with Server(answers(b"x" * 1_000)) as server:
+@pytest.mark.parametrize(
+    "head",
+    [b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\n"],
+    ids=["announced", "not announced"],
+)
+def test_a_body_of_exactly_the_cap_is_read_and_one_byte_more_is_too_large(head):
+    with Server(says(head + b"x" * 1_000)) as server:
         assert len(fetch_local(server, max_bytes=1_000).body) == 1_000
         with pytest.raises(FetchTooLarge):
             fetch_local(server, max_bytes=999)
