@@ -2,7 +2,7 @@
 
 Text goes through BERT's word pieces (at most 256 of them), the network, the mean over the
 pieces, and is scaled to length 1. One run at a time and few tokens in each: a query waits for
-one short run at most, and the process stays below 270 MB at its highest (measured; two runs at
+one short run at most, and the process stays below 300 MB at its highest (measured; two runs at
 once reached 450 MB).
 """
 
