@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memory.access import Principal, Scope, own_scope
-from memory.embeddings.provider import EmbeddingError, available_models, get_provider
+from memory.embeddings.provider import EmbeddingError, available_models
 from memory.errors import BadInput, EmbeddingModelUnknown, SemanticUnavailable, Unavailable
 from memory.fact_shape import FactView
 from memory.queries.facts import FactFilters, facts_by_ids, list_facts
@@ -59,17 +59,16 @@ def retrieve(principal: Principal, asked: Retrieval) -> Retrieved:
         raise BadInput.at("/query", f"must not be blank with mode {asked.mode}")
     filters = Filters(type=asked.type, scope=scope)
     vectors: dict[str, list[float]] = {}
-    unanswered: list[str] = []
     if asked.mode != "keyword":
         models = _models_to_ask(principal, asked.embedding_model)
         try:
             vectors = question_vectors(question, models)
         except EmbeddingError as error:
             raise Unavailable from error
-        unanswered = [model for model in models if model not in vectors]
     depth = depth_for(asked.limit) if asked.mode == "both" else asked.limit
     with tenant_context(principal.tenant_id):
         found: list[Found] = []
+        unsearched: list[str] = []
         if asked.mode != "semantic":
             found.append(
                 search_by_keyword(principal, question=question, filters=filters, limit=depth)
@@ -78,10 +77,13 @@ def retrieve(principal: Principal, asked: Retrieval) -> Retrieved:
             found.append(
                 search_by_meaning(principal, vectors=vectors, filters=filters, limit=depth)
             )
+            if asked.embedding_model is None:
+                used = models_in_use(principal.tenant_id)
+                unsearched = [model for model in used if model not in vectors]
         hits = fuse([one.hits for one in found], asked.limit) if len(found) > 1 else found[0].hits
         facts = {fact.id: fact for fact in facts_by_ids(principal, [hit.fact_id for hit in hits])}
     results = [(facts[hit.fact_id], hit.score) for hit in hits if hit.fact_id in facts]
-    return Retrieved(results, _meta(found, unanswered))
+    return Retrieved(results, _meta(found, unsearched))
 
 
 def _listed(principal: Principal, asked: Retrieval, scope: Scope) -> Retrieved:
@@ -92,7 +94,7 @@ def _listed(principal: Principal, asked: Retrieval, scope: Scope) -> Retrieved:
 
 
 def _models_to_ask(principal: Principal, wanted: str | None) -> list[str]:
-    """The models whose vectors are searched. One that isn't here is asked only when facts have its vectors."""
+    """The models that embed the question: those that facts have vectors of, so that no other server reads it."""
     available = available_models()
     if not available:
         raise SemanticUnavailable
@@ -100,22 +102,22 @@ def _models_to_ask(principal: Principal, wanted: str | None) -> list[str]:
         if wanted not in available:
             raise EmbeddingModelUnknown(model=wanted)
         return [wanted]
-    if all(get_provider(model).is_local for model in available):
+    if len(available) == 1:
         return list(available)
     with tenant_context(principal.tenant_id):
         used = models_in_use(principal.tenant_id)
     return [model for model in available if model in used] or [available[0]]
 
 
-def _meta(found: list[Found], unanswered: list[str]) -> dict[str, Any]:
+def _meta(found: list[Found], unsearched: list[str]) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "searchMode": "+".join(one.how for one in found),
-        "exhaustive": all(one.exhaustive for one in found) and not unanswered,
+        "exhaustive": all(one.exhaustive for one in found) and not unsearched,
         "candidates": max(one.candidates for one in found),
     }
     sampled = [one.sampled for one in found if one.sampled is not None]
     if sampled:
         meta["frequenciesFrom"] = sampled[0]
-    if unanswered:
-        meta["modelsUnavailable"] = unanswered
+    if unsearched:
+        meta["modelsUnavailable"] = unsearched
     return meta

@@ -43,7 +43,7 @@ def prepare(*, policy: TypePolicy, language: str, content: Any) -> IndexPlan:
     text = text_of(content)
     language = index_language(language)
     analysis = analyse(text, language) if policy.keyword else None
-    model = (policy.embedding_model or default_model()) if policy.semantic else None
+    model = _model_of(policy)
     vector = _vector_at_once(model, text) if model is not None else None
     return IndexPlan(language=language, analysis=analysis, embedding_model=model, vector=vector)
 
@@ -68,18 +68,24 @@ def vector_text(vector: Sequence[float]) -> str:
     return "[" + ",".join([f"{number:.6g}" for number in vector]) + "]"
 
 
-_WRITE = """
-WITH document AS (
-  INSERT INTO fact_document (tenant_id, fact_id, number, length, language, lexemes, frequencies)
+# A document that says the same is left alone, and so are its postings.
+_DOCUMENT = """
+document AS (
+  INSERT INTO fact_document AS d (tenant_id, fact_id, number, length, language, lexemes, frequencies)
   SELECT %(tenant)s::uuid, %(fact)s::text, %(number)s::bigint, %(length)s::int, %(language)s::text, %(lexemes)s::text[],
          %(frequencies)s::smallint[]
   WHERE %(has_keyword)s::bool
   ON CONFLICT ON CONSTRAINT fact_document_pkey DO UPDATE
   SET (length, language, lexemes, frequencies) = (excluded.length, excluded.language, excluded.lexemes, excluded.frequencies)
+  WHERE (d.language, d.lexemes, d.frequencies) IS DISTINCT FROM (excluded.language, excluded.lexemes, excluded.frequencies)
 ), no_document AS (
   DELETE FROM fact_document
   WHERE tenant_id = %(tenant)s::uuid AND fact_id = %(fact)s::text AND NOT %(has_keyword)s::bool
-), embedding AS (
+)
+"""
+
+_WRITE = f"""
+WITH {_DOCUMENT}, embedding AS (
   INSERT INTO fact_embedding (tenant_id, fact_id, model, dims, embedding)
   SELECT %(tenant)s::uuid, %(fact)s::text, %(model)s::text, %(dims)s::int, %(vector)s::halfvec
   WHERE %(vector)s::text IS NOT NULL
@@ -99,6 +105,28 @@ DELETE FROM embedding_task
 WHERE tenant_id = %(tenant)s::uuid AND fact_id = %(fact)s::text AND NOT %(pending)s::bool
 """
 
+_REINDEX = f"""
+WITH {_DOCUMENT}, has_vector AS MATERIALIZED (
+  SELECT EXISTS (
+    SELECT FROM fact_embedding
+    WHERE tenant_id = %(tenant)s::uuid AND fact_id = %(fact)s::text AND model = %(model)s::text
+  ) AS already
+), no_embedding AS (
+  DELETE FROM fact_embedding
+  WHERE tenant_id = %(tenant)s::uuid AND fact_id = %(fact)s::text AND %(model)s::text IS NULL
+), task AS (
+  INSERT INTO embedding_task AS t (tenant_id, fact_id, model)
+  SELECT %(tenant)s::uuid, %(fact)s::text, %(model)s::text
+  FROM has_vector WHERE %(model)s::text IS NOT NULL AND NOT already
+  ON CONFLICT ON CONSTRAINT embedding_task_pkey DO UPDATE
+  SET (model, attempts, next_at, last_failure) = (excluded.model, 0, now(), NULL) WHERE t.model <> excluded.model
+), no_task AS (
+  DELETE FROM embedding_task t USING has_vector
+  WHERE t.tenant_id = %(tenant)s::uuid AND t.fact_id = %(fact)s::text AND (already OR %(model)s::text IS NULL)
+)
+SELECT %(model)s::text IS NOT NULL AND NOT already FROM has_vector
+"""
+
 _REMOVE = """
 WITH document AS (
   DELETE FROM fact_document WHERE tenant_id = %(tenant)s::uuid AND fact_id = ANY (%(facts)s::text[])
@@ -111,17 +139,8 @@ DELETE FROM embedding_task WHERE tenant_id = %(tenant)s::uuid AND fact_id = ANY 
 
 def write_index(*, tenant_id: UUID, fact_id: str, plan: IndexPlan) -> None:
     """Make the plan what search knows of the fact, in the running transaction. One statement; the fact's row exists."""
-    analysis = plan.analysis
-    frequencies = analysis.frequencies if analysis is not None else {}
     parameters: dict[str, Any] = {
-        "tenant": tenant_id,
-        "fact": fact_id,
-        "number": secrets.randbits(_NUMBER_BITS),
-        "language": plan.language,
-        "has_keyword": analysis is not None,
-        "length": analysis.length if analysis is not None else 0,
-        "lexemes": list(frequencies),
-        "frequencies": [min(count, _MOST_FREQUENT) for count in frequencies.values()],
+        **_document_parameters(tenant_id, fact_id, plan.language, plan.analysis),
         "model": plan.embedding_model,
         "dims": len(plan.vector) if plan.vector is not None else None,
         "vector": vector_text(plan.vector) if plan.vector is not None else None,
@@ -129,6 +148,44 @@ def write_index(*, tenant_id: UUID, fact_id: str, plan: IndexPlan) -> None:
     }
     with connection.cursor() as cursor:
         cursor.execute(_WRITE, parameters)
+
+
+def reindex(
+    *, tenant_id: UUID, fact_id: str, policy: TypePolicy, language: str, content: Any
+) -> bool:
+    """Cut the unchanged content again, and leave a vector that the policy's model has not made to the back-fill.
+
+    The vector of another model stays until then. Returns whether one is to be made.
+    """
+    language = index_language(language)
+    analysis = analyse(text_of(content), language) if policy.keyword else None
+    parameters: dict[str, Any] = {
+        **_document_parameters(tenant_id, fact_id, language, analysis),
+        "model": _model_of(policy),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_REINDEX, parameters)
+        return bool(cursor.fetchone()[0])
+
+
+def _document_parameters(
+    tenant_id: UUID, fact_id: str, language: str, analysis: Analysis | None
+) -> dict[str, Any]:
+    frequencies = analysis.frequencies if analysis is not None else {}
+    return {
+        "tenant": tenant_id,
+        "fact": fact_id,
+        "number": secrets.randbits(_NUMBER_BITS),
+        "language": language,
+        "has_keyword": analysis is not None,
+        "length": analysis.length if analysis is not None else 0,
+        "lexemes": list(frequencies),
+        "frequencies": [min(count, _MOST_FREQUENT) for count in frequencies.values()],
+    }
+
+
+def _model_of(policy: TypePolicy) -> str | None:
+    return (policy.embedding_model or default_model()) if policy.semantic else None
 
 
 def remove_index(*, tenant_id: UUID, fact_ids: Sequence[str]) -> None:

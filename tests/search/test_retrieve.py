@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from memory.embeddings.provider import EmbeddingUnavailable, provider_registered
 from tests.builders import ApiClient, TenantKit
+from tests.search.providers import StubProvider
 
 URL = "/v1/memory/retrieve"
 SCOPE = {"projectId": "p1"}
@@ -154,3 +156,40 @@ def test_an_idempotency_key_is_accepted_and_ignored(app: ApiClient) -> None:
 def test_an_auditor_may_search_and_a_key_without_read_may_not(acme: TenantKit) -> None:
     assert acme.client("auditor").post(URL, {"mode": "list"}).status_code == 200
     assert refusal(acme.client("agent", may=["append"]), mode="list") == (403, "permission-denied")
+
+
+def test_vectors_of_a_model_that_is_gone_are_said_to_be_left_out(app: ApiClient) -> None:
+    with provider_registered(StubProvider(model="gone"), as_default=True):
+        write(app, "window seat")
+    here = write(app, "aisle seat")
+    found = retrieve(app, mode="semantic", query="seat")
+    assert ids(found) == [here]
+    assert found["meta"]["exhaustive"] is False
+    assert found["meta"]["modelsUnavailable"] == ["gone"]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "both"])
+def test_a_provider_that_is_down_answers_503_and_no_empty_success(
+    app: ApiClient, mode: str
+) -> None:
+    down = StubProvider(failure=EmbeddingUnavailable("stub", "answered 503"))
+    with (
+        override_settings(KINDMEM_EMBEDDINGS="none"),
+        provider_registered(down, as_default=True),
+    ):
+        assert refusal(app, mode=mode, query="x") == (503, "unavailable")
+
+
+def test_a_question_goes_to_no_server_whose_vectors_nobody_has(app: ApiClient) -> None:
+    remote = StubProvider(model="remote", is_local=False)
+    write(app, "window seat")
+    with provider_registered(remote):
+        assert len(ids(retrieve(app, mode="semantic", query="seat"))) == 1
+    assert remote.asked == []
+
+
+@pytest.mark.parametrize("query", ["x" * 200_000, "seat " * 200_000, "?" * 100_000, "座" * 100_000])
+def test_an_enormous_question_is_cut_and_answered(app: ApiClient, query: str) -> None:
+    write(app, "window seat")
+    found = retrieve(app, mode="both", query=query)
+    assert len(found["results"]) == 1
