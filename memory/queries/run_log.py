@@ -112,13 +112,25 @@ def run_log(
 
 def _check_run_is_readable(cursor: Any, principal: Principal, run_id: str) -> None:
     rule, parameters = log_guard(principal, "e")
+    # Who reads everything also reads that a run has a head and no entries.
+    or_head = (
+        " OR EXISTS (SELECT 1 FROM run_head h WHERE h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text)"
+        if rule == "TRUE"
+        else ""
+    )
     cursor.execute(
         "SELECT EXISTS (SELECT 1 FROM log_entry e "
-        f"WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND {rule})",
+        f"WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND {rule}){or_head}",
         {"tenant": principal.tenant_id, "run": run_id, **parameters},
     )
     if not cursor.fetchone()[0]:
         raise LogNotFound
+
+
+def check_run_is_readable(principal: Principal, run_id: str) -> None:
+    """Raises LogNotFound for a run without an entry that the caller may read."""
+    with connection.cursor() as cursor:
+        _check_run_is_readable(cursor, principal, run_id)
 
 
 def has_unreadable_entry(principal: Principal, run_id: str) -> bool:
@@ -156,6 +168,12 @@ def run_heads(
         filters += " AND e.actor = %(actor)s::text"
     if kind is not None:
         filters += " AND e.kind = %(kind)s::text"
+    shown = ""
+    if rule != "TRUE" or filters:  # who reads everything also sees a run that lost its entries
+        shown = (
+            " AND EXISTS (SELECT 1 FROM log_entry e"
+            f" WHERE e.tenant_id = h.tenant_id AND e.run_id = h.run_id AND {rule}{filters})"
+        )
     bounds = ""
     if since is not None:
         bounds += " AND h.last_at >= %(since)s::timestamptz"
@@ -184,9 +202,7 @@ def run_heads(
                    h.head_hash, v.state, v.verified_to, {STAMP.format(column="v.verified_at")}
             FROM run_head h
             LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.run_id = h.run_id
-            WHERE h.tenant_id = %(tenant)s::uuid{bounds}
-              AND EXISTS (SELECT 1 FROM log_entry e
-                          WHERE e.tenant_id = h.tenant_id AND e.run_id = h.run_id AND {rule}{filters})
+            WHERE h.tenant_id = %(tenant)s::uuid{bounds}{shown}
             ORDER BY h.first_at DESC, h.run_id DESC LIMIT %(limit)s::int
             """,
             given,
