@@ -56,7 +56,8 @@ word AS MATERIALIZED (
   SELECT w.sequence, w.payload_text
   FROM log_entry w
   WHERE w.tenant_id = %(tenant)s::uuid AND w.run_id = %(run)s::text
-    AND w.sequence > %(sealed_to)s::bigint AND w.kind = 'event-emitted'
+    AND w.sequence > greatest(%(sealed_to)s::bigint, %(first)s::bigint)
+    AND w.kind = 'event-emitted'
     AND right(w.payload_text, 25) = ',"type":"payload.erased"}'
 ),
 judged AS (

@@ -105,6 +105,8 @@ def test_both_verifiers_name_an_attack_alike(
     store(cursor, rows, head)
 
     by_sql = in_sql(cursor)
+    for span_entries in (1, 3):
+        assert in_sql(cursor, span_entries=span_entries).first_bad == by_sql.first_bad
 
     bad = by_sql.first_bad
     assert (None if bad is None else (bad.tampering, bad.sequence)) == attack.expected(version)
@@ -120,6 +122,8 @@ def test_both_verifiers_find_an_honest_run_clean(version: int, cursor: psycopg.C
     store(cursor, rows, head_of(rows))
 
     assert in_sql(cursor) == in_python(cursor) == in_memory(rows, head_of(rows))
+    for span_entries in (1, 3, 19, 20, 21):
+        assert in_sql(cursor, span_entries=span_entries) == in_sql(cursor)
     assert in_sql(cursor).state is State.VERIFIED_UNSEALED_TAIL
     assert in_sql(cursor, sealed_to=19).state is State.VERIFIED
 
@@ -152,7 +156,8 @@ def test_both_verifiers_judge_every_range_alike(cursor: psycopg.Cursor) -> None:
         for first in range(9):
             for last in (None, *range(first, 9)):
                 options = {"first": first, "last": last}
-                by_sql, by_python = in_sql(cursor, **options), in_python(cursor, **options)
+                by_sql = in_sql(cursor, span_entries=1 + first % 3, **options)
+                by_python = in_python(cursor, **options)
                 assert by_sql.first_bad == by_python.first_bad, options
                 assert by_sql.state is by_python.state, options
                 if by_sql.first_bad is None:
@@ -197,7 +202,8 @@ def test_random_damage_is_judged_alike(cursor: psycopg.Cursor) -> None:
             rows.sort(key=lambda row: row.sequence)
         store(cursor, rows, head)
 
-        assert in_sql(cursor).first_bad == in_python(cursor, batch_entries=99).first_bad, rows
+        by_sql = in_sql(cursor, span_entries=random_order.choice([1, 2, 99]))
+        assert by_sql.first_bad == in_python(cursor, batch_entries=99).first_bad, rows
 
 
 HOSTILE = [
