@@ -4,12 +4,35 @@ Two statements on purpose: in one, a writer that waited for the lock would join 
 snapshot. Whoever waited sees what the other wrote.
 """
 
+import dataclasses
+
 from django.db import connection
 
 from memory.access import Principal, check_write, read_guard
 from memory.errors import FactChanged, FactNotFound
 from memory.fact_shape import FactView
-from memory.queries.facts import LIVE, current_fact
+from memory.queries.facts import COLUMNS, JOINS, LIVE, current_fact, view_of
+from memory.write_policy import POLICY_COLUMNS, WritePolicy, policy_of
+
+_COLUMN_COUNT = len(dataclasses.fields(FactView))
+
+
+def fact_to_change(principal: Principal, fact_id: str) -> tuple[FactView, WritePolicy]:
+    """The current revision of a live, readable fact, and the policy of its type; nothing is locked. Raises FactNotFound."""
+    guard, parameters = read_guard(principal, "f")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {COLUMNS}, {POLICY_COLUMNS} FROM fact f {JOINS} JOIN tenant n ON n.id = f.tenant_id "
+            "LEFT JOIN fact_type p ON p.tenant_id = f.tenant_id AND p.type = f.type "
+            f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {LIVE} AND r.version = f.current_version "
+            f"AND {guard}",
+            {"tenant": principal.tenant_id, "id": fact_id, **parameters},
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise FactNotFound
+    fact = view_of(row[:_COLUMN_COUNT])
+    return fact, policy_of(fact.type, row[_COLUMN_COUNT:])
 
 
 def lock_fact(

@@ -1,18 +1,21 @@
 """What a write of one type asks before it writes: the type's policy and the tenant's default retention, in one statement."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from memory.type_policy import TypePolicy
 
-_READ = """
-SELECT p.type, p.keyword, p.semantic, p.embedding_model, p.content_schema, p.keep_days, p.delete_after_days,
-       (t.settings -> 'retention' ->> 'keepDays')::int, (t.settings -> 'retention' ->> 'deleteAfterDays')::int
-FROM tenant t LEFT JOIN fact_type p ON p.tenant_id = t.id AND p.type = %(type)s::text
-WHERE t.id = %(tenant)s::uuid
+POLICY_COLUMNS = """p.type, p.keyword, p.semantic, p.embedding_model, p.content_schema, p.keep_days, p.delete_after_days,
+(n.settings -> 'retention' ->> 'keepDays')::int, (n.settings -> 'retention' ->> 'deleteAfterDays')::int"""
+_READ = f"""
+SELECT {POLICY_COLUMNS}
+FROM tenant n LEFT JOIN fact_type p ON p.tenant_id = n.id AND p.type = %(type)s::text
+WHERE n.id = %(tenant)s::uuid
 """
 
 
@@ -30,9 +33,14 @@ def write_policy(tenant_id: UUID, type: str) -> WritePolicy:
     """The policy that a write of this type obeys, declared or not."""
     with connection.cursor() as cursor:
         cursor.execute(_READ, {"tenant": tenant_id, "type": type})
-        declared, keyword, semantic, model, schema, keep, delete, *tenant = cursor.fetchone()
+        return policy_of(type, cursor.fetchone())
+
+
+def policy_of(type: str, row: Sequence[Any]) -> WritePolicy:
+    """The policy of a type from a row of POLICY_COLUMNS."""
+    declared, keyword, semantic, model, schema, keep, delete, tenant_keep, tenant_delete = row
     if declared is None:
-        return WritePolicy(TypePolicy(type), None, *tenant)
+        return WritePolicy(TypePolicy(type), None, tenant_keep, tenant_delete)
     policy = TypePolicy(
         type=declared,
         keyword=keyword,
@@ -43,4 +51,4 @@ def write_policy(tenant_id: UUID, type: str) -> WritePolicy:
         delete_after_days=delete,
         is_declared=True,
     )
-    return WritePolicy(policy, schema, *tenant)
+    return WritePolicy(policy, schema, tenant_keep, tenant_delete)

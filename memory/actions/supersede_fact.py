@@ -9,12 +9,10 @@ from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
 from memory.actions.write_fact import check_source_time, index_plan, indexed
 from memory.content_schema import check_content
 from memory.errors import LegalHoldActive, RetentionViolation
-from memory.fact_head import lock_fact
+from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
 from memory.fact_shape import FactChange, FactView, SealedContent, seal
 from memory.instants import instant_text
-from memory.queries.facts import current_fact
-from memory.write_policy import write_policy
 
 
 def supersede_fact(
@@ -25,12 +23,11 @@ def supersede_fact(
     Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation, ContentTooLarge,
     ContentSchemaViolated, InvariantViolated, BadInput.
     """
-    seen = current_fact(principal, fact_id)
+    seen, policy = fact_to_change(principal, fact_id)
     check_write(principal, seen.scope)
     if change.retention is not None and change.retention.legal_hold:
         check_may_place_hold(principal)
     content = seal(change.content)
-    policy = write_policy(principal.tenant_id, seen.type)
     check_content(seen.type, policy.schema_text, change.content)
     plan = index_plan(principal, policy, change.content)
     replaced = lock_fact(principal, fact_id, expect_version=expect_version, seen=seen)

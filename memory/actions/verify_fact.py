@@ -7,11 +7,9 @@ held fact may be verified. The window of an unverified fact ends with it.
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import PermissionDenied
-from memory.fact_head import lock_fact
+from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, insert_revision
 from memory.fact_shape import FactView, SealedContent
-from memory.queries.facts import current_fact
-from memory.write_policy import write_policy
 
 _VERIFIERS = ("app", "admin", "owner", "person")
 
@@ -20,10 +18,9 @@ def verify_fact(
     *, principal: Principal, fact_id: str, expect_version: int | None = None
 ) -> FactView:
     """The verified revision. Raises FactNotFound, PermissionDenied, FactChanged."""
-    seen = current_fact(principal, fact_id)
+    seen, policy = fact_to_change(principal, fact_id)
     if principal.role not in _VERIFIERS:
         raise PermissionDenied(needs="a person, an app key or an admin key")
-    policy = write_policy(principal.tenant_id, seen.type)
     replaced = lock_fact(principal, fact_id, expect_version=expect_version, seen=seen)
     fact = insert_revision(
         principal=principal,

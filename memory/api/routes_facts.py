@@ -1,8 +1,8 @@
-"""Routes of facts."""
+"""Routes of facts and of the registry of their types."""
 
 from django.urls import path
 
-from memory.api.views import facts
+from memory.api.views import fact_types, facts
 
 urlpatterns = [
     path("memory/facts", facts.Facts.as_view(), name="facts"),
@@ -13,5 +13,7 @@ urlpatterns = [
     path(
         "memory/facts/<id:fact_id>/revisions", facts.FactRevisions.as_view(), name="fact-revisions"
     ),
+    path("memory/types", fact_types.FactTypes.as_view(), name="fact-types"),
+    path("memory/types/<id:type>", fact_types.FactType.as_view(), name="fact-type"),
     path("memory/facts/<id:fact_id>", facts.Fact.as_view(), name="fact"),
 ]

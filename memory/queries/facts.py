@@ -45,13 +45,10 @@ AS_OF = "r.recorded_at <= %(as_of)s::timestamptz AND (r.invalidated_at IS NULL O
 
 def view_of(row: Sequence[Any]) -> FactView:
     """A fact from a row of COLUMNS."""
-    return FactView(
-        *row[:9],
-        None if row[9] is None else bytes(row[9]),
-        *row[10:13],
-        tuple(row[13]),
-        *row[14:],
-    )
+    values = list(row)
+    values[9] = None if row[9] is None else bytes(row[9])
+    values[13] = tuple(row[13])
+    return FactView(*values)
 
 
 def _one(principal: Principal, fact_id: str, condition: str, **more: Any) -> FactView:

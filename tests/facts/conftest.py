@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import ApiClient, TenantKit
+from tests.builders import ApiClient, TenantKit, make_tenant
 
 
 @pytest.fixture
@@ -18,3 +18,15 @@ def agent(acme: TenantKit) -> ApiClient:
 @pytest.fixture
 def admin(acme: TenantKit) -> ApiClient:
     return acme.client("admin", may=["read", "write", "append", "emit", "tenant-wide"])
+
+
+@pytest.fixture
+def globex(db: None) -> TenantKit:
+    """Another tenant, beside acme."""
+    return make_tenant("globex")
+
+
+@pytest.fixture
+def other(globex: TenantKit) -> ApiClient:
+    """An admin of the other tenant."""
+    return globex.client("admin")

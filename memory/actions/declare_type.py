@@ -1,0 +1,91 @@
+"""Declare what a fact type says about its facts: their searches, embedding model, shape, and how long they stay.
+
+A declaration replaces the one before as a whole. Windows hold for the facts that are there too, except those that say their own:
+their heads are set anew in the same transaction. Only an admin declares.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.content_schema import checked_schema
+from memory.embeddings.provider import available_models
+from memory.errors import BadInput, EmbeddingModelUnknown
+from memory.queries.fact_types import COLUMNS, DeclaredType, declared_type_of
+
+MOST_DAYS = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """`embedding_model` None: the default. `content_schema` None: any content. Windows are in days from the first write."""
+
+    keyword: bool = True
+    semantic: bool = True
+    embedding_model: str | None = None
+    content_schema: dict[str, Any] | bool | None = None
+    keep_days: int | None = None
+    delete_after_days: int | None = None
+
+
+_DECLARE = f"""
+INSERT INTO fact_type AS p
+  (tenant_id, type, keyword, semantic, embedding_model, content_schema, keep_days, delete_after_days, updated_by)
+VALUES (%(tenant)s::uuid, %(type)s::text, %(keyword)s::bool, %(semantic)s::bool, %(model)s::text, %(schema)s::text,
+        %(keep)s::int, %(delete)s::int, %(writer)s::text)
+ON CONFLICT ON CONSTRAINT fact_type_pkey DO UPDATE
+SET (keyword, semantic, embedding_model, content_schema, keep_days, delete_after_days, updated_by, updated_at)
+  = (excluded.keyword, excluded.semantic, excluded.embedding_model, excluded.content_schema, excluded.keep_days,
+     excluded.delete_after_days, excluded.updated_by, clock_timestamp())
+RETURNING {COLUMNS}
+"""
+# Facts that say their own window are left alone. In order of ids, which is the order in which everybody locks.
+_WINDOWS = """
+WITH due AS MATERIALIZED (
+  SELECT f.id, w.keep_ends_at, w.keep_reason, w.expires_at
+  FROM fact f
+  JOIN fact_revision r ON r.tenant_id = f.tenant_id AND r.fact_id = f.id AND r.version = f.current_version
+  JOIN tenant t ON t.id = f.tenant_id,
+  LATERAL fact_windows(f.created_at, NULL, NULL, %(keep)s::int, %(delete)s::int,
+    (t.settings -> 'retention' ->> 'keepDays')::int, (t.settings -> 'retention' ->> 'deleteAfterDays')::int,
+    f.unverified_until) w
+  WHERE f.tenant_id = %(tenant)s::uuid AND f.type = %(type)s::text AND f.deleted_at IS NULL AND r.retention_text IS NULL
+    AND (f.keep_ends_at, f.keep_reason, f.expires_at) IS DISTINCT FROM (w.keep_ends_at, w.keep_reason, w.expires_at)
+  ORDER BY f.id FOR UPDATE OF f
+)
+UPDATE fact f SET keep_ends_at = due.keep_ends_at, keep_reason = due.keep_reason, expires_at = due.expires_at
+FROM due WHERE f.tenant_id = %(tenant)s::uuid AND f.id = due.id
+"""
+
+
+def declare_type(*, principal: Principal, type: str, declaration: Declaration) -> DeclaredType:
+    """The declared type. Raises PermissionDenied, BadInput, EmbeddingModelUnknown."""
+    principal.needs_role("admin", "owner")
+    keep, delete = declaration.keep_days, declaration.delete_after_days
+    for name, days in (("keepDays", keep), ("deleteAfterDays", delete)):
+        if days is not None and not 1 <= days <= MOST_DAYS:
+            raise BadInput.at(f"/retention/{name}", f"must be 1 to {MOST_DAYS}")
+    if keep is not None and delete is not None and delete < keep:
+        raise BadInput.at("/retention/deleteAfterDays", "must not be less than keepDays")
+    model = declaration.embedding_model
+    if model is not None and model not in available_models():
+        raise EmbeddingModelUnknown(model=model)
+    schema = declaration.content_schema
+    parameters = {
+        "tenant": principal.tenant_id,
+        "type": type,
+        "keyword": declaration.keyword,
+        "semantic": declaration.semantic,
+        "model": model,
+        "schema": None if schema is None else checked_schema(schema),
+        "keep": keep,
+        "delete": delete,
+        "writer": principal.writer,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DECLARE, parameters)
+        declared = declared_type_of(cursor.fetchone())
+        cursor.execute(_WINDOWS, parameters)
+    return declared
