@@ -18,13 +18,13 @@ install: .venv/runtime.stamp
 
 install-dev: .venv/dev.stamp
 
-.venv/runtime.stamp: requirements.lock tools/install
-	@tools/install requirements.lock
+.venv/runtime.stamp: requirements.lock .ci/install
+	@.ci/install requirements.lock
 	@touch $@
 
 # The development lock holds all of the runtime's, in the same versions.
-.venv/dev.stamp: requirements-dev.lock tools/install
-	@tools/install requirements-dev.lock
+.venv/dev.stamp: requirements-dev.lock .ci/install
+	@.ci/install requirements-dev.lock
 	@touch .venv/runtime.stamp $@
 
 up: install
@@ -38,7 +38,7 @@ lint: install-dev
 	$(CHECKED) $(PYTHON_IN_VENV) manage.py check --deploy --fail-level WARNING
 
 browser:
-	@tools/browser
+	@.ci/browser
 
 test: install-dev browser
 	$(RUN_TESTS) -m "not full" $(PYTEST)
