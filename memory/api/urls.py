@@ -9,6 +9,7 @@ from memory.api.views import me
 urlpatterns = [
     path("", include("memory.api.routes_log")),
     path("", include("memory.api.routes_facts")),
+    path("", include("memory.api.routes_records")),
     path("", include("memory.api.routes_retrieve")),
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),

@@ -1,0 +1,415 @@
+"""Remember one thing about a subject, or be told what stands in the way.
+
+The order of the questions is in docs/records.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from memory.access import Principal
+from memory.canonical import canonical
+from memory.errors import (
+    EvidenceUnresolved,
+    Forgotten,
+    IdReused,
+    InferenceRefused,
+    InvariantViolated,
+    PolicyNotCorrectable,
+    RecordChanged,
+    Retired,
+)
+from memory.ids import new_text_id
+from memory.records import clock, fingerprints
+from memory.records.acts import Act, Touched, ended, scope_of, scope_text
+from memory.records.ending import Ending, supersede
+from memory.records.guard import check_record_write, decides_for_people, may_read_record
+from memory.records.lineage import Bounds, bounded, lock_parents, tighten_descendants
+from memory.records.record import Record
+from memory.records.routes import correction_url, register_unconfigured
+from memory.records.rules import bygones, check_invariants, contradicts_a_person
+from memory.records.shape import Draft
+from memory.records.slot import Outcome, outcome
+from memory.records.store import (
+    NewRecord,
+    add_observation,
+    find_record,
+    find_records,
+    insert_record,
+    link_past,
+    lock_lineage,
+    lock_thing,
+    record_in_slot,
+    update_records,
+    waiting_in_slot,
+)
+from memory.records.words import Word, run_of_evidence, take_word
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The record, or the id under which it waits for review."""
+
+    record: Record | None = None
+    pending_id: str | None = None
+
+
+def remember(*, principal: Principal, draft: Draft) -> Remembered:
+    """Keep what the draft says, once.
+
+    Raises PermissionDenied, InvariantViolated, IdReused, EvidenceUnresolved, InferenceRefused, LineageForgotten,
+    Forgotten, Retired, PolicyNotCorrectable, RecordChanged, LegalHoldActive.
+    """
+    check_record_write(principal, draft.subject_type, draft.subject_id, draft.bindings)
+    check_invariants(principal, draft)
+    tenant_id = principal.tenant_id
+    lock_thing(tenant_id, draft.subject_type, draft.subject_id, draft.key)
+    digest = fingerprints.of_request(tenant_id, draft.normal_form())
+    if draft.id is not None:
+        earlier = find_record(tenant_id, draft.id)
+        if earlier is not None:
+            return _said_before(principal, draft.id, earlier, digest)
+    return _Remembering(Act(principal, "remembered"), draft, digest).run()
+
+
+def _said_before(
+    principal: Principal, record_id: str, earlier: Record, digest: bytes
+) -> Remembered:
+    """The answer to the same request again. The id of what the caller may not see is as used up as any other."""
+    is_theirs = may_read_record(
+        principal, earlier.subject_type, earlier.subject_id, earlier.bindings
+    )
+    if (
+        not is_theirs
+        or earlier.status == "deleted"
+        or earlier.request_digest is None
+        or bytes(earlier.request_digest) != digest
+    ):
+        raise IdReused(id=record_id)
+    if earlier.review is not None:
+        return Remembered(pending_id=earlier.id)
+    return Remembered(record=earlier)
+
+
+@dataclass(slots=True)
+class _Remembering:
+    act: Act
+    draft: Draft
+    digest: bytes
+    word: Word | None = None
+    parents: Sequence[Record] = ()
+    bounds: Bounds = field(init=False)
+    bindings_text: str = field(init=False)
+
+    def run(self) -> Remembered:
+        draft, principal = self.draft, self.act.principal
+        self._take_word()
+        gone = bygones(self.act.tenant_id, draft)
+        if gone.inference_refused and draft.source_type == "agent_inferred":
+            raise InferenceRefused
+        lock_lineage(self.act.tenant_id, draft.id, draft.derived_from)
+        self.parents = lock_parents(self.act.tenant_id, draft.derived_from)
+        self._bound()
+        if principal.is_agent and self._is_no_newer_than(gone.forgotten_at):
+            # Before anything else is looked at: the answer is the same whatever the value.
+            return self._wait("forgotten")
+        occupant = record_in_slot(
+            self.act.tenant_id,
+            draft.subject_type,
+            draft.subject_id,
+            draft.key,
+            self.bounds.level,
+            self.bindings_text,
+        )
+        what = outcome(
+            occupant, draft, speaks=self._speaks, spoken_at=self._spoken_at(draft.captured_at)
+        )
+        if what is Outcome.FIRST and occupant is not None:
+            return self._again(occupant)
+        if self._is_no_newer_than(gone.value_gone_at):
+            if principal.is_agent:
+                return self._wait("retired")
+            raise Forgotten if gone.value_forgotten_at is not None else Retired
+        return self._fill(what, occupant)
+
+    @property
+    def _speaks(self) -> bool:
+        return decides_for_people(self.act.principal) or self.word is not None
+
+    def _take_word(self) -> None:
+        draft = self.draft
+        if decides_for_people(self.act.principal) or draft.source_type == "agent_inferred":
+            return
+        self.word = take_word(
+            self.act.principal,
+            draft.evidence_ref,
+            act_id=self.act.id,
+            subject_type=draft.subject_type,
+            subject_id=draft.subject_id,
+            newer_than=None,
+            at=self.act.at,
+        )
+        if self.word is None:
+            raise EvidenceUnresolved
+
+    def _spoken_at(self, captured_at: datetime) -> datetime:
+        """When the word was given: an agent's claim counts for nothing, and nobody's reaches into the future."""
+        return self.word.spoken_at if self.word is not None else min(captured_at, self.act.at)
+
+    def _is_no_newer_than(self, moment: datetime | None) -> bool:
+        if moment is None:
+            return False
+        is_users_word = self._speaks and self.draft.source_type in (
+            "user_stated",
+            "user_correction",
+        )
+        return not (is_users_word and self._spoken_at(self.draft.captured_at) > moment)
+
+    def _bound(self) -> None:
+        draft, principal = self.draft, self.act.principal
+        trust = "unverified" if principal.is_agent else "asserted"
+        asked = Bounds(
+            level=draft.level,
+            bindings=draft.bindings,
+            valid_until=draft.valid_until,
+            trust=trust,
+            retain_value=draft.retain_value,
+        )
+        self.bounds = bounded(principal, asked, self.parents)
+        ends = self.bounds.valid_until
+        if ends is not None and draft.valid_from is not None and ends < draft.valid_from:
+            raise InvariantViolated(invariant="I10")
+        self.bindings_text = canonical(self.bounds.bindings)
+
+    def _again(self, first: Record) -> Remembered:
+        """The same thing again is the first record; an inference from a run that it wasn't seen in counts once more."""
+        if self.draft.source_type == first.source_type == "agent_inferred":
+            run = run_of_evidence(self.act.tenant_id, self.draft.evidence_ref)
+            is_new = add_observation(self.act.tenant_id, first.id, run, self.act.at)
+            if is_new:
+                seen = first.observations + 1
+                update_records(self.act.tenant_id, [first.id], self.act.at, observations=seen)
+                return Remembered(record=replace(first, observations=seen))
+        return Remembered(record=first)
+
+    def _fill(self, what: Outcome, occupant: Record | None) -> Remembered:
+        if occupant is not None and what is Outcome.POLICY:
+            raise PolicyNotCorrectable(
+                record_id=occupant.id,
+                route=occupant.route,
+                correction_url=correction_url(self.act.principal, occupant.id, occupant.route),
+            )
+        if what is Outcome.PENDING:
+            return self._wait("contradicts-a-person")
+        if occupant is not None and what is Outcome.CHANGED:
+            raise RecordChanged(active_id=occupant.id, differs=["value"])
+        named = self._named()
+        if (waits := self._waits_for(named)) is not None:
+            return self._wait(waits)
+        if occupant is not None and what is Outcome.PAST:
+            return self._into_the_past(occupant)
+        targets = {one.id: one for one in named}
+        if occupant is not None:
+            targets[occupant.id] = occupant
+        record_id = self.draft.id or new_text_id()
+        others = supersede(
+            self.act.tenant_id,
+            list(targets.values()),
+            self.act.at,
+            retire_unless=self.draft.value_text if self._speaks else None,
+        )
+        return self._write(record_id, list(targets.values()), others)
+
+    def _named(self) -> list[Record]:
+        """The active records that the draft says it supersedes: of the same thing, known to the caller."""
+        draft = self.draft
+        if not draft.supersedes:
+            return []
+        found = find_records(
+            self.act.tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": list(draft.supersedes)}
+        )
+        same = [
+            one
+            for one in found
+            if one.review is None
+            and (one.subject_type, one.subject_id, one.key)
+            == (draft.subject_type, draft.subject_id, draft.key)
+        ]
+        if len(same) != len(draft.supersedes):
+            raise InvariantViolated(invariant="supersedes-the-same-thing")
+        for one in same:
+            if one.status != "active":
+                raise RecordChanged(
+                    active_id=one.superseded_by,
+                    expected_id=one.id,
+                    status=one.status,
+                    differs=["status"],
+                )
+            if one.authority == "policy" and draft.authority != "policy":
+                raise PolicyNotCorrectable(
+                    record_id=one.id,
+                    route=one.route,
+                    correction_url=correction_url(self.act.principal, one.id, one.route),
+                )
+        return same
+
+    def _waits_for(self, named: Sequence[Record]) -> str | None:
+        """Why it waits for review, if it does."""
+        if self.bounds.is_pending:
+            return "lineage"
+        if not self.act.principal.is_agent:
+            return None
+        draft = self.draft
+        if draft.subject_type == "org" or draft.level == "org":
+            return "wide"
+        if self.word is not None:
+            return None
+        if any(
+            one.source_type != "agent_inferred" or one.confirmed_at is not None for one in named
+        ):
+            return "contradicts-a-person"
+        if contradicts_a_person(
+            self.act.tenant_id, draft, self.bounds.level, self.bindings_text, self.bounds.bindings
+        ):
+            return "contradicts-a-person"
+        return None
+
+    def _wait(self, why: str) -> Remembered:
+        """Keep it where nothing reads it until a person decides. The same proposal again is the first one."""
+        draft = self.draft
+        if draft.id is None:
+            waiting = waiting_in_slot(
+                self.act.tenant_id,
+                self.act.principal.writer,
+                (draft.subject_type, draft.subject_id, draft.key),
+                self.bounds.level,
+                self.bindings_text,
+            )
+            for one in waiting:
+                if one.value_text == draft.value_text:
+                    return Remembered(pending_id=one.id)
+        record_id = draft.id or new_text_id()
+        new = self._new(record_id, review="pending", review_reason=why)
+        act = replace(self.act, name="proposed")
+        register_unconfigured(act.principal, new.route, act.at)
+        entry = act.log(recordId=record_id, reason=why)
+        insert_record(act.tenant_id, new)
+        act.keep(
+            [_made(new, None)],
+            entry,
+            reason_code=why,
+        )
+        return Remembered(pending_id=record_id)
+
+    def _into_the_past(self, occupant: Record) -> Remembered:
+        """A word about an earlier time: superseded from the start by what holds now, and found by `as_of`."""
+        draft = self.draft
+        if draft.valid_from is None or occupant.valid_from is None:
+            raise RecordChanged(active_id=occupant.id, differs=["value"])
+        zone = self.act.principal.time_zone
+        begins = clock.start_of(draft.valid_from, zone)
+        ends = clock.start_of(occupant.valid_from, zone)
+        record_id = draft.id or new_text_id()
+        new = self._new(record_id, status="superseded", ended_at=ends)
+        register_unconfigured(self.act.principal, new.route, self.act.at)
+        entry = self.act.log(
+            recordId=record_id,
+            supersededBy=occupant.id,
+            valueDigest=self.act.digest(new.value_text),
+        )
+        insert_record(self.act.tenant_id, new)
+        link_past(
+            self.act.tenant_id, record_id, superseded_by=occupant.id, begins=begins, ends=ends
+        )
+        self.act.keep(
+            [_made(new, None)],
+            entry,
+            reason_code="earlier",
+        )
+        return Remembered(record=find_record(self.act.tenant_id, record_id))
+
+    def _write(
+        self, record_id: str, targets: Sequence[Record], others: Sequence[Ending]
+    ) -> Remembered:
+        new = self._new(record_id)
+        act, draft = self.act, self.draft
+        register_unconfigured(act.principal, new.route, act.at)
+        entry = act.log(
+            recordId=record_id,
+            source=draft.source_type,
+            level=new.level,
+            supersedes=[one.id for one in targets],
+            expired=[one.id for one in others],
+            valueDigest=act.digest(new.value_text),
+            word=self.word.entry_id if self.word else None,
+        )
+        insert_record(act.tenant_id, new, superseded=[one.id for one in targets])
+        act.keep(
+            [
+                _made(new, targets[0] if targets else None),
+                *(
+                    Touched(one.id, "superseded", scope_of(one), from_status="active")
+                    for one in targets
+                ),
+                *ended(others, "expired"),
+            ],
+            entry,
+            reason_code=draft.source_type,
+        )
+        record = find_record(act.tenant_id, record_id)
+        if record is not None and draft.id is not None:
+            tighten_descendants(act.tenant_id, record, act.at)
+        return Remembered(record=record)
+
+    def _new(self, record_id: str, **more: Any) -> NewRecord:
+        draft, principal, at = self.draft, self.act.principal, self.act.at
+        counts = decides_for_people(principal)
+        is_guess = draft.source_type == "agent_inferred"
+        confirmed = draft.last_confirmed_at if counts else None
+        return NewRecord(
+            id=record_id,
+            subject_type=draft.subject_type,
+            subject_id=draft.subject_id,
+            key=draft.key,
+            value_text=draft.value_text,
+            authority=draft.authority,
+            source_type=draft.source_type,
+            evidence_kind=draft.evidence_kind,
+            evidence_ref=draft.evidence_ref,
+            observations=draft.observations if counts else 1,
+            captured_at=draft.captured_at,
+            captured_by=draft.captured_by,
+            source_of_truth=draft.source_of_truth,
+            level=self.bounds.level,
+            bindings_text=self.bindings_text,
+            valid_from=draft.valid_from,
+            valid_until=self.bounds.valid_until,
+            revalidate_on=draft.revalidate_on,
+            route=draft.route,
+            broadened=draft.broadened,
+            derived_from=draft.derived_from,
+            sensitivity=draft.sensitivity,
+            retain_value=self.bounds.retain_value,
+            trust=self.bounds.trust,
+            written_by=principal.writer,
+            written_by_role=principal.role,
+            recorded_at=at,
+            confirmed_at=min(confirmed, at) if confirmed is not None else None,
+            disputed_at=at if self.bounds.is_disputed else None,
+            request_digest=self.digest,
+            observed_run=run_of_evidence(self.act.tenant_id, draft.evidence_ref)
+            if is_guess
+            else None,
+            **more,
+        )
+
+
+def _made(new: NewRecord, before: Record | None) -> Touched:
+    return Touched(
+        record_id=new.id,
+        to_status=new.status,
+        scope_text=scope_text(new.level, new.bindings_text),
+        from_record_id=before.id if before is not None else None,
+        is_main=True,
+    )

@@ -1,0 +1,83 @@
+"""Shapes of memory records on the wire: snake_case, seed 001 exactly."""
+
+from typing import Any
+
+from memory.api.shapes import ID, TEXT, Shape, array_of, shape
+from memory.records.shape import RECORD_SCHEMA
+
+RECORD: dict[str, Any] = {
+    name: part for name, part in RECORD_SCHEMA.items() if name not in ("$schema", "$id")
+}
+"""The record in an answer."""
+
+PENDING = shape(
+    {"review": {"const": "pending"}, "id": TEXT},
+    required=("review", "id"),
+    description="Accepted, and waiting for a person's decision; nothing that is served has changed.",
+)
+
+
+def page_of(part: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": ["data", "hasMore"],
+        "properties": {
+            "data": {"type": "array", "items": part},
+            "hasMore": {"type": "boolean"},
+            "nextCursor": TEXT,
+        },
+    }
+
+
+SUBJECT = shape(
+    {"type": {"enum": ["user", "project", "client", "org"]}, "id": ID}, required=("type", "id")
+)
+CONTEXT: dict[str, Any] = {"type": "object"}
+KEY = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 256,
+    "pattern": "^[a-z0-9_]+(\\.[a-z0-9_]+)*$",
+}
+EVIDENCE = shape(
+    {
+        "kind": {"enum": ["message", "record", "trace"]},
+        "ref": {**TEXT, "minLength": 1, "maxLength": 2048},
+    },
+    required=("kind", "ref"),
+)
+EXAMPLE: dict[str, Any] = {
+    "subject": {"type": "user", "id": "ann"},
+    "key": "travel.seat",
+    "value": "aisle",
+    "authority": "preference",
+    "source": {
+        "type": "user_stated",
+        "evidence": {"kind": "message", "ref": "le-117"},
+        "observations": 1,
+        "captured_at": "2026-03-01T09:30:00Z",
+        "captured_by": "booker@2.1.0",
+    },
+    "scope": {
+        "level": "user",
+        "bindings": {},
+        "valid_from": None,
+        "valid_until": None,
+        "revalidate_on": [],
+    },
+    "correction": {"route": "fix-value", "supersedes": [], "broadened": False},
+    "lifecycle": {"sensitivity": "none", "retain_value_after_expiry": False},
+}
+
+__all__ = [
+    "CONTEXT",
+    "EVIDENCE",
+    "EXAMPLE",
+    "KEY",
+    "PENDING",
+    "RECORD",
+    "SUBJECT",
+    "Shape",
+    "array_of",
+    "page_of",
+]

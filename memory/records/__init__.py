@@ -1,0 +1,1 @@
+"""Memory records: what may be remembered, what recall decides, how things end. docs/records.md tells the model."""

@@ -1,0 +1,312 @@
+"""The one way that records end: superseded, expired, forgotten. Everything destructive goes through here.
+
+What ends takes along what was derived from it. Rows are locked first, by id, and the set is taken again until it no
+longer grows; then held values are sealed, values go, kept answers are withheld. Superseding what is held is refused.
+Source: the product contract, I5, I7 and "Hold".
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from django.db import connection
+
+from memory.errors import LegalHoldActive, RecordChanged
+from memory.records import fingerprints
+from memory.records.record import Record
+from memory.records.sealing import destroy_undo_copies, seal_for_hold, seal_for_undo
+from memory.records.store import update_records
+
+FingerprintKind = Literal["forgotten-key", "forgotten-value", "retired-value", "never-infer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A record that ended, as it was before. `value_text` None: there was no value."""
+
+    id: str
+    status: str
+    review: str | None
+    subject_type: str
+    subject_id: str
+    key: str
+    level: str
+    bindings_text: str
+    retain_value: bool
+    hold_count: int
+    value_text: str | None
+
+    @property
+    def is_held(self) -> bool:
+        return self.hold_count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Until when, and under which receipt, values are kept sealed for an undo."""
+
+    receipt: str
+    until: datetime
+
+
+_DESCENDANTS = """
+WITH RECURSIVE gone (id) AS (
+  SELECT unnest(%(roots)s::text[])
+  UNION
+  SELECT l.record_id FROM gone g JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = g.id
+)
+"""
+# UNION drops what was seen, so cycles end. Forgetting also takes the earlier versions that a record superseded.
+_FORGOTTEN_WITH = """
+WITH RECURSIVE gone (id) AS (
+  SELECT unnest(%(roots)s::text[])
+  UNION
+  SELECT n.id FROM gone g, LATERAL (
+    SELECT l.record_id AS id FROM record_lineage l WHERE l.tenant_id = %(tenant)s::uuid AND l.parent_id = g.id
+    UNION ALL
+    SELECT s.superseded_id FROM record_supersession s WHERE s.tenant_id = %(tenant)s::uuid AND s.successor_id = g.id
+  ) n
+)
+"""
+_LOCK = """
+{closure}
+SELECT r.id, r.status, r.review, r.subject_type, r.subject_id, r.key, r.level, r.bindings_text, r.retain_value, r.hold_count,
+       v.value_text
+FROM memory_record r LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
+WHERE r.tenant_id = %(tenant)s::uuid AND r.id IN (SELECT id FROM gone) AND {condition}
+ORDER BY r.id FOR UPDATE OF r
+"""
+
+
+def _lock_closure(
+    tenant_id: UUID, roots: Sequence[str], closure: str, condition: str
+) -> list[Ending]:
+    """The set, locked. What joins it while we wait for a lock is found by taking the set once more."""
+    known: set[str] | None = None
+    statement = _LOCK.format(closure=closure, condition=condition)
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, {"tenant": tenant_id, "roots": list(roots)})
+            endings = [Ending(*row) for row in cursor.fetchall()]
+        ids = {one.id for one in endings}
+        if not endings or ids == known:
+            return endings
+        known = ids
+
+
+def expire(
+    tenant_id: UUID, ids: Sequence[str], at: datetime, *, undo: Undo | None = None
+) -> list[Ending]:
+    """Expire active records and the active ones derived from them. Values go unless they are to be retained."""
+    endings = _lock_closure(tenant_id, ids, _DESCENDANTS, "r.status = 'active'")
+    if not endings:
+        return []
+    gone = [one.id for one in endings]
+    update_records(tenant_id, gone, at, status="expired", ended_at=at)
+    _stop_serving(tenant_id, gone, at)
+    _drop_values(tenant_id, [one for one in endings if not one.retain_value], at, undo)
+    return endings
+
+
+def forget(
+    tenant_id: UUID,
+    root: Record,
+    at: datetime,
+    *,
+    reason: str,
+    undo: Undo | None = None,
+    receipt: str | None = None,
+) -> list[Ending]:
+    """Tombstone a record, its earlier versions, all derived from them, and what waits for review of the same
+    (subject, key).
+
+    The root's key and every value get a fingerprint. Values of held ones are sealed.
+    """
+    roots = [root.id, *_waiting(tenant_id, root)]
+    endings = _lock_closure(tenant_id, roots, _FORGOTTEN_WITH, "r.status <> 'deleted'")
+    if not endings:
+        return []
+    gone = [one.id for one in endings]
+    destroy_undo_copies(tenant_id, record_ids=gone)
+    _drop_values(tenant_id, endings, at, undo)
+    update_active = [one.id for one in endings if one.status == "active"]
+    others = [one.id for one in endings if one.status != "active"]
+    for ids, ended in ((update_active, {"ended_at": at}), (others, {})):
+        if ids:
+            update_records(
+                tenant_id,
+                ids,
+                at,
+                status="deleted",
+                deleted_at=at,
+                deleted_reason=reason,
+                request_digest=None,
+                **ended,
+            )
+    _stop_serving(tenant_id, gone, at)
+    _forget_traces(tenant_id, gone, at)
+    digests: list[tuple[bytes, FingerprintKind, str]] = [
+        (
+            fingerprints.of_key(tenant_id, root.subject_type, root.subject_id, root.key),
+            "forgotten-key",
+            root.id,
+        )
+    ]
+    digests += [
+        (digest, "forgotten-value", one.id)
+        for one in endings
+        if (digest := value_digest(tenant_id, one))
+    ]
+    add_fingerprints(tenant_id, digests, at, receipt)
+    return endings
+
+
+def supersede(
+    tenant_id: UUID,
+    targets: Sequence[Record],
+    at: datetime,
+    *,
+    retire_unless: str | None,
+    receipt: str | None = None,
+) -> list[Ending]:
+    """End active records for a successor that is written next; what else ended for it is returned.
+
+    `retire_unless`: the successor's value text; any other value of the targets is retired. None: nothing is retired.
+    Raises LegalHoldActive, RecordChanged.
+    """
+    if held := [one.id for one in targets if one.hold_count > 0]:
+        raise LegalHoldActive(ids=held)
+    ids = [one.id for one in targets]
+    if not ids:
+        return []
+    locked = _lock_closure(
+        tenant_id,
+        ids,
+        "WITH gone (id) AS (SELECT unnest(%(roots)s::text[]))",
+        "r.status = 'active'",
+    )
+    if held := [one.id for one in locked if one.is_held]:
+        raise LegalHoldActive(ids=held)
+    if len(locked) != len(set(ids)):
+        raise RecordChanged(expected_id=ids[0], differs=["status"])
+    update_records(tenant_id, ids, at, status="superseded", ended_at=at)
+    _stop_serving(tenant_id, ids, at)
+    if retire_unless is not None:
+        digests: list[tuple[bytes, FingerprintKind, str]] = [
+            (digest, "retired-value", one.id)
+            for one in locked
+            if one.value_text != retire_unless and (digest := value_digest(tenant_id, one))
+        ]
+        add_fingerprints(tenant_id, digests, at, receipt)
+    children = _children(tenant_id, ids)
+    return expire(tenant_id, children, at) if children else []
+
+
+def value_digest(tenant_id: UUID, ending: Ending) -> bytes | None:
+    """The fingerprint of an ended record's value."""
+    if ending.value_text is None:
+        return None
+    return fingerprints.of_value(
+        tenant_id,
+        ending.subject_type,
+        ending.subject_id,
+        ending.key,
+        json.loads(ending.value_text),
+    )
+
+
+def add_fingerprints(
+    tenant_id: UUID,
+    digests: Sequence[tuple[bytes, FingerprintKind, str]],
+    at: datetime,
+    receipt: str | None,
+) -> None:
+    """Keep (digest, kind, record id). A digest that is there already for the record is dated anew."""
+    if not digests:
+        return
+    unique = list(dict.fromkeys(digests))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO forgotten_fingerprint (tenant_id, digest, kind, record_id, receipt_number, made_at) "
+            "SELECT %(tenant)s::uuid, f.digest, f.kind, f.record_id, %(receipt)s::text, %(at)s::timestamptz "
+            "FROM unnest(%(digests)s::bytea[], %(kinds)s::text[], %(ids)s::text[]) AS f (digest, kind, record_id) "
+            "ON CONFLICT ON CONSTRAINT forgotten_fingerprint_pkey DO NOTHING",
+            {
+                "tenant": tenant_id,
+                "receipt": receipt,
+                "at": at,
+                "digests": [one[0] for one in unique],
+                "kinds": [one[1] for one in unique],
+                "ids": [one[2] for one in unique],
+            },
+        )
+
+
+def _children(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT record_id FROM record_lineage WHERE tenant_id = %s::uuid AND parent_id = ANY(%s::text[])",
+            [tenant_id, list(ids)],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _waiting(tenant_id: UUID, root: Record) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND subject_type = %(type)s::text "
+            "AND subject_id = %(subject)s::text AND key = %(key)s::text AND review = 'pending' AND status = 'active'",
+            {
+                "tenant": tenant_id,
+                "type": root.subject_type,
+                "subject": root.subject_id,
+                "key": root.key,
+            },
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _drop_values(
+    tenant_id: UUID, endings: Sequence[Ending], at: datetime, undo: Undo | None
+) -> None:
+    values: Mapping[str, str] = {
+        one.id: one.value_text for one in endings if one.value_text is not None
+    }
+    seal_for_hold(
+        tenant_id,
+        {one.id: values[one.id] for one in endings if one.is_held and one.id in values},
+        at,
+    )
+    if undo is not None:
+        seal_for_undo(tenant_id, values, at, receipt=undo.receipt, until=undo.until)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM record_value WHERE tenant_id = %s::uuid AND record_id = ANY(%s::text[])",
+            [tenant_id, list(values)],
+        )
+
+
+def _stop_serving(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
+    """Out of every retried answer."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE idempotency_key SET answer = NULL, withheld_at = %(at)s::timestamptz "
+            "WHERE tenant_id = %(tenant)s::uuid AND item_ref = ANY(%(refs)s::text[]) AND withheld_at IS NULL",
+            {"tenant": tenant_id, "at": at, "refs": [f"record:{one}" for one in ids]},
+        )
+
+
+def _forget_traces(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
+    """Where it was observed, and acts that wait for a decision on it: their bodies hold what was forgotten."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH observations AS ("
+            "DELETE FROM record_observation WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[])) "
+            "UPDATE pending_act SET body_text = NULL, decision = 'forgotten', decided_at = %(at)s::timestamptz, "
+            "decided_by = 'service:kindmem' "
+            "WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[]) AND decided_at IS NULL",
+            {"tenant": tenant_id, "ids": list(ids), "at": at},
+        )

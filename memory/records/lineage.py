@@ -1,0 +1,172 @@
+"""What a derived record may be: never wider, more trusted or longer-lived than what it was derived from.
+
+A record is cut to its parents when it is written, and again when a parent appears or tightens: the narrowest level,
+all of the parents' bindings, the earliest end, the least trust. What no context could match is refused, or waits for
+review when its parent came later. Source: the product contract, I7 and I10.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.canonical import canonical
+from memory.errors import InvariantViolated, LineageForgotten
+from memory.models.record import LEVELS
+from memory.records.bindings import agree, covers
+from memory.records.guard import may_read_record
+from memory.records.record import Record
+from memory.records.store import bindings_hash, find_records, record_in_slot, update_records
+
+TRUST = ("unverified", "asserted", "verified")
+_MOST_TIGHTENED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What parents bound. `is_pending`: it waits for review, since a parent does or since nothing can match it."""
+
+    level: str
+    bindings: dict[str, Any]
+    valid_until: date | None
+    trust: str
+    retain_value: bool
+    is_disputed: bool = False
+    is_pending: bool = False
+
+    def within(self, parent: "Record") -> "Bounds":
+        """These bounds, cut to one parent's."""
+        theirs = parent.bindings
+        ends = [day for day in (self.valid_until, parent.valid_until) if day is not None]
+        return replace(
+            self,
+            level=min(self.level, parent.level, key=LEVELS.index),
+            bindings={**theirs, **self.bindings},
+            valid_until=min(ends, default=None),
+            trust=min(self.trust, parent.trust, key=TRUST.index),
+            retain_value=self.retain_value and parent.retain_value,
+            is_disputed=self.is_disputed or parent.disputed_at is not None,
+            is_pending=self.is_pending
+            or parent.review is not None
+            or parent.status != "active"
+            or not agree(theirs, self.bindings),
+        )
+
+
+def lock_parents(tenant_id: UUID, parent_ids: Sequence[str]) -> list[Record]:
+    """The parents that exist, kept from ending until the transaction does. Raises LineageForgotten."""
+    if not parent_ids:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM memory_record WHERE tenant_id = %s::uuid AND id = ANY(%s::text[]) ORDER BY id FOR SHARE",
+            [tenant_id, list(parent_ids)],
+        )
+    parents = find_records(tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": list(parent_ids)})
+    if gone := sorted(parent.id for parent in parents if parent.status == "deleted"):
+        raise LineageForgotten(ids=gone)
+    return parents
+
+
+def bounded(principal: Principal, bounds: Bounds, parents: Sequence[Record]) -> Bounds:
+    """The bounds cut to every parent's.
+
+    A parent that the caller may read and that ended, or whose bindings contradict, is InvariantViolated (I10); one
+    that the caller may not read makes the record wait for review instead, so that nothing is told about it.
+    """
+    for parent in parents:
+        is_known = parent.review is None and may_read_record(
+            principal, parent.subject_type, parent.subject_id, parent.bindings
+        )
+        fits = parent.status == "active" and agree(parent.bindings, bounds.bindings)
+        if is_known and not fits:
+            raise InvariantViolated(invariant="I10")
+        bounds = bounds.within(parent)
+    return bounds
+
+
+def is_within(scope: Bounds, parents: Sequence[Record]) -> bool:
+    """Whether a wider scope that somebody asks for is still within every parent's."""
+    return all(
+        LEVELS.index(scope.level) <= LEVELS.index(parent.level)
+        and covers(parent.bindings, scope.bindings)
+        for parent in parents
+    )
+
+
+def tighten_descendants(tenant_id: UUID, parent: Record, at: datetime) -> None:
+    """Cut what was derived from a record that just appeared or tightened, and what was derived from that."""
+    waiting, seen = [parent], {parent.id}
+    while waiting and len(seen) < _MOST_TIGHTENED:
+        above = waiting.pop()
+        for child in _active_children(tenant_id, above.id):
+            changed = _tighten(tenant_id, child, above, at)
+            if changed is not None and child.id not in seen:
+                seen.add(child.id)
+                waiting.append(changed)
+
+
+def _active_children(tenant_id: UUID, parent_id: str) -> list[Record]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT r.id FROM memory_record r JOIN record_lineage l ON l.tenant_id = r.tenant_id AND l.record_id = r.id "
+            "WHERE r.tenant_id = %s::uuid AND l.parent_id = %s::text AND r.status = 'active' ORDER BY r.id FOR UPDATE OF r",
+            [tenant_id, parent_id],
+        )
+        ids = [row[0] for row in cursor.fetchall()]
+    return find_records(tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": ids}) if ids else []
+
+
+def _tighten(tenant_id: UUID, child: Record, parent: Record, at: datetime) -> Record | None:
+    """The child as it is now, or None when the parent bounds nothing of it."""
+    before = Bounds(
+        level=child.level,
+        bindings=child.bindings,
+        valid_until=child.valid_until,
+        trust=child.trust,
+        retain_value=child.retain_value,
+        is_disputed=child.disputed_at is not None,
+        is_pending=child.review is not None,
+    )
+    after = before.within(parent)
+    if after == before:
+        return None
+    bindings_text = canonical(after.bindings)
+    if after.valid_until is not None and child.valid_from is not None:
+        is_empty = after.valid_until < child.valid_from
+        after = replace(
+            after,
+            valid_until=child.valid_until if is_empty else after.valid_until,
+            is_pending=after.is_pending or is_empty,
+        )
+    if not after.is_pending:
+        occupant = record_in_slot(
+            tenant_id, child.subject_type, child.subject_id, child.key, after.level, bindings_text
+        )
+        after = replace(after, is_pending=occupant is not None and occupant.id != child.id)
+    changes: dict[str, Any] = {
+        "level": after.level,
+        "bindings_text": bindings_text,
+        "bindings_hash": bindings_hash(bindings_text),
+        "valid_until": after.valid_until,
+        "trust": after.trust,
+        "retain_value": after.retain_value,
+        "disputed_at": (child.disputed_at or at) if after.is_disputed else None,
+    }
+    if after.is_pending and child.review is None:
+        changes |= {"review": "pending", "review_reason": "lineage"}
+    update_records(tenant_id, [child.id], at, **changes)
+    return replace(
+        child,
+        level=after.level,
+        bindings_text=bindings_text,
+        valid_until=after.valid_until,
+        trust=after.trust,
+        retain_value=after.retain_value,
+        disputed_at=changes["disputed_at"],
+        review=changes.get("review", child.review),
+    )

@@ -1,0 +1,122 @@
+"""The rules of a new record that need no look-up, and those that ask what was forgotten, retired, or contradicted.
+
+Source: the product contract, I1, I2, I4, I6, I8 and "Trust and poisoning".
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.errors import InvariantViolated
+from memory.models.record import LEVELS
+from memory.records import fingerprints
+from memory.records.guard import decides_for_people
+from memory.records.shape import Draft
+
+WIDEST_UNCONFIRMED = LEVELS.index("task")
+
+
+def check_invariants(principal: Principal, draft: Draft) -> None:
+    """Raises InvariantViolated."""
+    counts = decides_for_people(principal)
+    if (
+        draft.source_type == "agent_inferred"
+        and LEVELS.index(draft.level) > WIDEST_UNCONFIRMED
+        and not (counts and draft.last_confirmed_at is not None)
+    ):
+        raise InvariantViolated(invariant="I1")
+    if draft.authority == "policy" and draft.source_of_truth is None:
+        raise InvariantViolated(invariant="I2")
+    if draft.source_type == "user_correction" and not draft.broadened and draft.level != "instance":
+        raise InvariantViolated(invariant="I4")
+    if draft.broadened and not counts:
+        # "True only if the user explicitly confirmed": nothing that an agent can say for itself.
+        raise InvariantViolated(invariant="I4")
+    if draft.sensitivity == "sensitive" and draft.valid_until is None:
+        raise InvariantViolated(invariant="I6")
+    if draft.valid_from and draft.valid_until and draft.valid_from > draft.valid_until:
+        raise InvariantViolated(invariant="valid-dates-in-order")
+    if draft.id is not None and draft.id in (*draft.derived_from, *draft.supersedes):
+        raise InvariantViolated(invariant="I7")
+
+
+@dataclass(frozen=True, slots=True)
+class Bygones:
+    """When, last, each was forgotten, retired or forbidden; None where it wasn't."""
+
+    key_forgotten_at: datetime | None = None
+    value_forgotten_at: datetime | None = None
+    value_retired_at: datetime | None = None
+    inference_refused: bool = False
+
+    @property
+    def forgotten_at(self) -> datetime | None:
+        return max(filter(None, (self.key_forgotten_at, self.value_forgotten_at)), default=None)
+
+    @property
+    def value_gone_at(self) -> datetime | None:
+        return max(filter(None, (self.value_forgotten_at, self.value_retired_at)), default=None)
+
+
+def bygones(tenant_id: UUID, draft: Draft) -> Bygones:
+    """What the fingerprints say of a draft. One statement."""
+    about = (draft.subject_type, draft.subject_id)
+    key = fingerprints.of_key(tenant_id, *about, draft.key)
+    value = fingerprints.of_value(tenant_id, *about, draft.key, draft.value)
+    refused = [
+        fingerprints.of_inference(tenant_id, *about, prefix)
+        for prefix in fingerprints.prefixes(draft.key)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT kind, max(made_at) FROM forgotten_fingerprint "
+            "WHERE tenant_id = %s::uuid AND digest = ANY(%s::bytea[]) GROUP BY kind",
+            [tenant_id, [key, value, *refused]],
+        )
+        found: dict[str, datetime] = dict(cursor.fetchall())
+    return Bygones(
+        key_forgotten_at=found.get("forgotten-key"),
+        value_forgotten_at=found.get("forgotten-value"),
+        value_retired_at=found.get("retired-value"),
+        inference_refused="never-infer" in found,
+    )
+
+
+_CONTRADICTS = """
+SELECT EXISTS (
+  SELECT 1 FROM memory_record r LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
+  WHERE r.tenant_id = %(tenant)s::uuid AND r.key = %(key)s::text AND r.subject_type = %(type)s::text
+    AND r.subject_id = %(subject)s::text AND r.status = 'active' AND r.review IS NULL
+    AND r.source_type IN ('user_stated', 'user_correction') AND v.value_text IS DISTINCT FROM %(value)s::text
+    AND (%(is_policy)s::bool OR (r.level_rank, -r.binding_count) > (%(rank)s::int, -(%(count)s::int)))
+    AND NOT EXISTS (
+      SELECT 1 FROM jsonb_each(r.bindings) b
+      WHERE %(bindings)s::jsonb ? b.key AND %(bindings)s::jsonb -> b.key <> b.value)
+)
+"""
+
+
+def contradicts_a_person(
+    tenant_id: UUID, draft: Draft, level: str, bindings_text: str, bindings: dict[str, Any]
+) -> bool:
+    """Whether it would win over a person's word of another value in a context that both match."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CONTRADICTS,
+            {
+                "tenant": tenant_id,
+                "key": draft.key,
+                "type": draft.subject_type,
+                "subject": draft.subject_id,
+                "value": draft.value_text,
+                "is_policy": draft.authority == "policy",
+                "rank": LEVELS.index(level) + 1,
+                "count": len(bindings),
+                "bindings": bindings_text,
+            },
+        )
+        return bool(cursor.fetchone()[0])

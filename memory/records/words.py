@@ -1,0 +1,87 @@
+"""A person's word: whether an agent's evidence is one.
+
+It names a `user-message` that an app key or a signed-in person appended, that the agent can read, whose scope names
+the record's subject, that is newer than the record, and that no other act used. Resolving takes it: the row that says
+so goes with the transaction if the act is refused.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.queries.run_log import log_guard
+
+_SUBJECT_COLUMNS = {
+    "user": ("user_id", "participant_id"),
+    "project": ("project_id",),
+    "client": ("org_id",),
+    "org": ("org_id",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    entry_id: str
+    spoken_at: datetime
+
+
+def take_word(
+    principal: Principal,
+    ref: str | None,
+    *,
+    act_id: UUID,
+    subject_type: str,
+    subject_id: str,
+    newer_than: datetime | None,
+    at: datetime,
+) -> Word | None:
+    """The word that `ref` names, used up for this act; None when it is none.
+
+    Log times are kept to the millisecond.
+    """
+    if ref is None:
+        return None
+    rule, parameters = log_guard(principal, "e")
+    about = " OR ".join(
+        f"e.{column} = %(subject)s::text" for column in _SUBJECT_COLUMNS[subject_type]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH word AS ("
+            "SELECT e.tenant_id, e.id, e.recorded_at FROM log_entry e "
+            "WHERE e.tenant_id = %(tenant)s::uuid AND e.id = %(ref)s::text AND e.kind = 'user-message' "
+            "AND (e.writer_role = 'app' OR starts_with(e.writer, 'user:')) "
+            f"AND ({about}) AND {rule} "
+            "AND (%(newer_than)s::timestamptz IS NULL "
+            "OR e.recorded_at >= date_trunc('milliseconds', %(newer_than)s::timestamptz))"
+            "), used AS ("
+            "INSERT INTO used_word (tenant_id, log_entry_id, act_id, used_at) "
+            "SELECT tenant_id, id, %(act)s::uuid, %(at)s::timestamptz FROM word "
+            "ON CONFLICT ON CONSTRAINT used_word_once DO NOTHING RETURNING log_entry_id"
+            ") SELECT word.id, word.recorded_at FROM word JOIN used ON used.log_entry_id = word.id",
+            {
+                "tenant": principal.tenant_id,
+                "ref": ref,
+                "subject": subject_id,
+                "newer_than": newer_than,
+                "act": act_id,
+                "at": at,
+                **parameters,
+            },
+        )
+        row = cursor.fetchone()
+    return Word(*row) if row else None
+
+
+def run_of_evidence(tenant_id: UUID, ref: str) -> str:
+    """What tells one run's observation from another's: the run of a log entry, else the reference itself."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT run_id FROM log_entry WHERE tenant_id = %s::uuid AND id = %s::text",
+            [tenant_id, ref],
+        )
+        row = cursor.fetchone()
+    return row[0] if row else ref
