@@ -241,6 +241,8 @@ class FactView:
     etag: str | None = None
     source_version: str | None = None
     is_stale: bool = False
+    last_attempt_at: datetime | None = None
+    last_failure: str | None = None
     embedding_model: str | None = None
     embedding_is_pending: bool = False
 
@@ -276,6 +278,8 @@ class FactView:
             etag=before.etag,
             source_version=before.source_version,
             is_stale=before.is_stale,
+            last_attempt_at=before.last_attempt_at,
+            last_failure=before.last_failure,
             embedding_model=before.embedding_model,
             embedding_is_pending=before.embedding_is_pending,
         )
@@ -340,6 +344,8 @@ class FactView:
         said: dict[str, Any] = {}
         if self.is_stale:
             said["stale"] = True
+            if self.last_failure is not None:
+                said["refreshFailure"] = self.last_failure
         if self.embedding_is_pending:
             said["embedding"] = "pending"
         return said or None

@@ -73,7 +73,7 @@ def declare_type(*, principal: Principal, type: str, declaration: Declaration) -
     if model is not None and model not in available_models():
         raise EmbeddingModelUnknown(model=model)
     schema = declaration.content_schema
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "type": type,
         "keyword": declaration.keyword,

@@ -13,6 +13,7 @@ urlpatterns = [
     path(
         "memory/facts/<id:fact_id>/revisions", facts.FactRevisions.as_view(), name="fact-revisions"
     ),
+    path("memory/facts/<id:fact_id>/refresh", facts.FactRefresh.as_view(), name="fact-refresh"),
     path("memory/types", fact_types.FactTypes.as_view(), name="fact-types"),
     path("memory/types/<id:type>", fact_types.FactType.as_view(), name="fact-type"),
     path("memory/facts/<id:fact_id>", facts.Fact.as_view(), name="fact"),

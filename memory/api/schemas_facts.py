@@ -140,7 +140,11 @@ FACT: dict[str, Any] = {
         "expiresAt": INSTANT,
         "meta": {
             "type": "object",
-            "properties": {"stale": {"type": "boolean"}, "embedding": {"enum": ["pending"]}},
+            "properties": {
+                "stale": {"type": "boolean"},
+                "refreshFailure": TEXT,
+                "embedding": {"enum": ["pending"]},
+            },
         },
     },
 }

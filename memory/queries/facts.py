@@ -28,7 +28,8 @@ r.content_hash, r.size_bytes, r.retention_text, r.source_text, r.cause_ids, r.su
 r.verified_at, r.attributed_kind, r.attributed_id, r.generated_run_id, r.subjects_text, r.valid_from, r.valid_until,
 r.observed_at, r.invalidated_at, r.invalidated_by, r.invalidation_reason, f.expires_at, f.keep_ends_at, f.keep_reason,
 f.unverified_until, coalesce(f.keep_ends_at > statement_timestamp(), false), f.hold_count > 0,
-s.last_verified_at, s.etag, s.source_version, coalesce({IS_STALE}, false), e.model, e.model IS NULL AND t.fact_id IS NOT NULL
+s.last_verified_at, s.etag, s.source_version, coalesce({IS_STALE}, false),
+s.last_attempt_at, s.last_failure, e.model, e.model IS NULL AND t.fact_id IS NOT NULL
 """
 # Freshness and index belong to the current revision of a fact that was not deleted.
 JOINS = """

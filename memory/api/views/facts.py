@@ -1,13 +1,19 @@
-"""Facts over HTTP: list, write, read, supersede, verify, delete, history."""
+"""Facts over HTTP: list, write, read, supersede, verify, delete, history, refresh."""
 
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from django.http import HttpRequest, HttpResponse
 
 from memory.access import own_scope
 from memory.actions.delete_fact import delete_fact
+from memory.actions.refresh_facts import refresh_fact
 from memory.actions.supersede_fact import supersede_fact
 from memory.actions.verify_fact import verify_fact
 from memory.actions.write_fact import write_fact
 from memory.api import parameters
+from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_facts import (
@@ -21,7 +27,8 @@ from memory.api.schemas_facts import (
     draft_of,
 )
 from memory.api.schemas_log import page_of
-from memory.errors import BadInput, ScopeMismatch
+from memory.api.shapes import Shape, shape
+from memory.errors import BadInput, FactNotFound, ScopeMismatch
 from memory.fact_shape import FactView
 from memory.instants import instant_text
 from memory.queries.facts import (
@@ -32,6 +39,7 @@ from memory.queries.facts import (
     fact_version,
     list_facts,
 )
+from memory.refresh.on_read import due_on_read, refreshed_on_read
 
 _TAG = "Facts"
 _EXPECT_VERSION = parameters.integer(
@@ -62,11 +70,42 @@ _CHANGE_ERRORS = (
 )
 
 
+def refreshed_first(handle: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Wraps an operation that reads: what it found stale and due is looked after once its transaction is done."""
+
+    @functools.wraps(handle)
+    def read(self: Any, request: HttpRequest, **path: str) -> HttpResponse:
+        response = handle(self, request, **path)
+        again: Callable[[], Any] | None = request.__dict__.pop("read_after_refresh", None)
+        if again is not None:
+            response.content = dumps(again()).encode()
+        return response
+
+    return read
+
+
+def _leave_due(
+    call: Call, facts: Sequence[FactView], body: Callable[[list[FactView]], Any]
+) -> None:
+    """Note what is due, and how the answer is made of the facts once they were looked after."""
+    if due_on_read(facts):
+        principal = call.principal
+        again = lambda: body(refreshed_on_read(principal, facts))  # noqa: E731  # a closure to run later
+        call.request.__dict__["read_after_refresh"] = again
+
+
+def _wire_of_one(facts: list[FactView]) -> Any:
+    if not facts:
+        raise FactNotFound
+    return facts[0].wire()
+
+
 def _answer(status: int, fact: FactView) -> Answer:
     return Answer(status, fact.wire(), item_ref=f"fact:{fact.id}", scopes=[fact.scope])
 
 
 class Facts(ApiView):
+    @refreshed_first
     @operation(
         id="memory.listFacts",
         summary="List facts",
@@ -108,9 +147,14 @@ class Facts(ApiView):
                 call.principal, "listFacts", bound, [instant_text(fact.created_at), fact.id]
             )
 
-        return Answer(
-            200, page(facts, query["limit"], render=FactView.wire, next_cursor=cursor_after)
-        )
+        body = page(facts, query["limit"], render=FactView.wire, next_cursor=cursor_after)
+        if query["asOf"] is None:
+            _leave_due(
+                call,
+                facts[: query["limit"]],
+                lambda now: {**body, "data": [fact.wire() for fact in now]},
+            )
+        return Answer(200, body)
 
     @operation(
         id="memory.writeFact",
@@ -148,6 +192,7 @@ def _filters(call: Call) -> FactFilters:
 
 
 class Fact(ApiView):
+    @refreshed_first
     @operation(
         id="memory.getFact",
         summary="Read a fact",
@@ -162,7 +207,10 @@ class Fact(ApiView):
         tag=_TAG,
     )
     def get(self, call: Call) -> Answer:
-        return Answer(200, _read(call).wire())
+        fact = _read(call)
+        if call.query["version"] is None and call.query["asOf"] is None:
+            _leave_due(call, [fact], _wire_of_one)
+        return Answer(200, fact.wire())
 
     @operation(
         id="memory.deleteFact",
@@ -252,3 +300,26 @@ class FactRevisions(ApiView):
         revisions = fact_revisions(call.principal, call.path["fact_id"])
         body: dict[str, Any] = {"data": [revision.wire() for revision in revisions]}
         return Answer(200, body)
+
+
+class FactRefresh(ApiView):
+    @operation(
+        id="memory.refreshFact",
+        summary="Refresh a cached view now",
+        description="Runs the refresh handler of the fact's source. Changed content is the next revision.",
+        ability="write",
+        body=Shape(shape({})),
+        answers={200: FACT},
+        ignores_key=True,
+        outside=True,
+        errors=(
+            "permission-denied",
+            "fact-not-found",
+            "refresh-handler-missing",
+            "refresh-failed",
+        ),
+        tag=_TAG,
+    )
+    def post(self, call: Call) -> Answer:
+        fact = refresh_fact(principal=call.principal, fact_id=call.path["fact_id"])
+        return Answer(200, fact.wire())

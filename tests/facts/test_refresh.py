@@ -1,0 +1,464 @@
+"""Cached views: when they are stale, how they are refreshed, and that a failing source changes nothing and is seen."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from memory.refresh import registry
+from memory.refresh.handler import Fetched, RefreshError, RefreshRequest, Unchanged
+from memory.refresh.look import AT_ONCE, Failed, look_at_all
+from memory.tenancy import tenant_context
+from tests.builders import ApiClient, TenantKit
+from tests.facts.shapes import FACTS, PLAIN, at, refusal, written
+from tests.facts.sources import Source, source_server
+
+LONG_AGO = "2026-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def app(live_acme: TenantKit) -> ApiClient:
+    return live_acme.client("app", projects=["p1"])
+
+
+@pytest.fixture
+def agent(live_acme: TenantKit) -> ApiClient:
+    return live_acme.client("agent", projects=["p1"])
+
+
+@pytest.fixture
+def crm(live_acme: TenantKit, settings: Any) -> Iterator[Source]:
+    settings.KINDMEM_DEVELOPMENT = True
+    set_settings(live_acme, refreshHosts=["127.0.0.1"], refreshHandlers=["crm"])
+    with source_server() as source:
+        yield source
+
+
+def set_settings(kit: TenantKit, **said: Any) -> None:
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute("UPDATE tenant SET settings = %s::jsonb", [json.dumps(said)])
+
+
+def view(
+    *,
+    uri: str | None = None,
+    strategy: str = "manual",
+    ttl: int | None = 60,
+    verified: str | None = LONG_AGO,
+    **refresh: Any,
+) -> dict[str, Any]:
+    """The source block of a cached view, stale unless `ttl` or `verified` say otherwise."""
+    freshness: dict[str, Any] = {}
+    if ttl is not None:
+        freshness["ttlSeconds"] = ttl
+    if verified is not None:
+        freshness["lastVerifiedAt"] = verified
+    source = {
+        "kind": "http-api",
+        "freshness": freshness,
+        "refresh": {"strategy": strategy, **refresh},
+    }
+    return {**source, "uri": uri} if uri else source
+
+
+def test_a_fact_is_stale_past_its_time_to_live_and_never_without_one(app: ApiClient) -> None:
+    stale = written(app, source=view())
+    assert app.get(at(stale)).json()["meta"]["stale"] is True
+    for source in (view(ttl=None), view(ttl=3600, verified=None), view(ttl=3_153_600_000)):
+        fact = written(app, source=source)
+        assert "stale" not in app.get(at(fact)).json().get("meta", {})
+    listed = {fact["id"]: fact.get("meta", {}) for fact in app.get(FACTS).json()["data"]}
+    assert [fact_id for fact_id, meta in listed.items() if meta.get("stale")] == [stale["id"]]
+
+
+def test_the_source_comes_back_as_it_was_said_with_its_freshness(app: ApiClient) -> None:
+    said = {
+        "kind": "external-db",
+        "uri": "jdbc:x",
+        "freshness": {
+            "ttlSeconds": 5,
+            "lastVerifiedAt": LONG_AGO,
+            "etag": '"a"',
+            "sourceVersion": "7",
+        },
+        "refresh": {"strategy": "background", "handler": "crm", "priority": 3},
+    }
+    assert written(app, source=said)["source"] == said
+
+
+def test_a_source_that_was_checked_in_the_future_is_refused(app: ApiClient) -> None:
+    answer = app.post(FACTS, {**PLAIN, "source": view(verified="2999-01-01T00:00:00Z")})
+    assert refusal(answer) == (400, "bad-input")
+    assert app.get(FACTS).json()["data"] == []
+
+
+def test_a_refresh_with_unchanged_content_moves_the_time_and_makes_no_revision(
+    app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, content={"seat": "window"}, source=view(uri=crm.url))
+    answer = app.post(at(fact, "/refresh"))
+    assert answer.status_code == 200, answer.content
+    first = answer.json()
+    assert (first["version"], first["content"]) == (1, fact["content"])
+    assert first["source"]["freshness"]["etag"] == '"v1"'
+    assert first["source"]["freshness"]["lastVerifiedAt"] > fact["createdAt"]
+    assert "stale" not in first.get("meta", {})
+    second = app.post(at(fact, "/refresh")).json()
+    assert crm.asked == [None, '"v1"']  # the second one was conditional, and answered 304
+    assert second["version"] == 1
+    assert (
+        second["source"]["freshness"]["lastVerifiedAt"]
+        > first["source"]["freshness"]["lastVerifiedAt"]
+    )
+
+
+def test_changed_content_is_a_revision_with_its_cause_in_the_log(
+    live_acme: TenantKit, app: ApiClient, crm: Source
+) -> None:
+    fact = written(
+        app,
+        content={"seat": "aisle"},
+        source=view(uri=crm.url, priority=4),
+        subjects=[{"kind": "user", "id": "ann"}],
+    )
+    app.post(at(fact, "/verify"))
+    refreshed = app.post(at(fact, "/refresh")).json()
+    assert (refreshed["version"], refreshed["content"]) == (3, {"seat": "window"})
+    assert (refreshed["trust"], refreshed["attributedTo"]) == (
+        "asserted",
+        {"kind": "service", "id": "http-api"},
+    )
+    assert refreshed["subjects"] == fact["subjects"]
+    assert refreshed["source"]["freshness"]["etag"] == '"v1"'
+    (cause,) = refreshed["causedByLogId"]
+    entry = live_acme.client("auditor").get(f"/v1/memory/log/{cause}").json()
+    assert entry["payload"] == {
+        "type": "fact.refreshed",
+        "factId": fact["id"],
+        "version": 3,
+        "handler": "http-api",
+    }
+    assert app.get(at(fact, "/revisions")).json()["data"][1]["invalidatedBy"] == "service:refresh"
+
+
+def test_what_a_refresh_brings_is_worth_no_more_than_what_it_replaces(
+    agent: ApiClient, app: ApiClient, crm: Source
+) -> None:
+    fact = written(agent, source=view(uri=crm.url))
+    refreshed = app.post(at(fact, "/refresh")).json()
+    assert (refreshed["trust"], refreshed["expiresAt"]) == ("unverified", fact["expiresAt"])
+
+
+def test_a_change_by_hand_forgets_the_validator_of_the_old_content(
+    app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, content={"seat": "window"}, source=view(uri=crm.url))
+    app.post(at(fact, "/refresh"))
+    changed = app.post(at(fact, "/supersede"), {"content": {"seat": "floor"}}).json()
+    assert "etag" not in changed["source"]["freshness"]
+    assert app.post(at(fact, "/refresh")).json()["content"] == {"seat": "window"}
+    assert crm.asked == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"status": 500}, "source-answered-500"),
+        ({"status": 404}, "source-answered-404"),
+        ({"status": 302}, "fetch-refused"),
+        ({"status": 304}, "source-answered-304"),
+        ({"body": b"<html>"}, "source-answered-no-json"),
+        ({"body": b'{"a": 1, "a": 2}'}, "source-answered-no-json"),
+        ({"body": b'"' + b"x" * 70_000 + b'"'}, "content-too-large"),
+        ({"body": b'"' + b"x" * 1_100_000 + b'"'}, "fetch-too-large"),
+        ({"body": b"[1]"}, "content-schema-violated"),
+    ],
+)
+def test_a_failing_or_lying_source_changes_nothing_and_is_seen(
+    live_acme: TenantKit, app: ApiClient, crm: Source, answer: dict[str, Any], reason: str
+) -> None:
+    live_acme.client("admin").put(
+        "/v1/memory/types/note", {"contentSchema": {"type": ["object", "string"]}}
+    )
+    fact = written(app, source=view(uri=crm.url))
+    for name, value in answer.items():
+        setattr(crm, name, value)
+    refused = app.post(at(fact, "/refresh"))
+    assert refusal(refused) == (422, "refresh-failed")
+    assert refused.json()["error"]["details"] == {"factId": fact["id"], "reason": reason}
+    now = app.get(at(fact)).json()
+    assert now.pop("meta") == {"stale": True, "refreshFailure": reason}
+    assert now == {name: value for name, value in fact.items() if name != "meta"}
+
+
+def test_only_registered_hosts_are_asked(live_acme: TenantKit, app: ApiClient, crm: Source) -> None:
+    fact = written(app, source=view(uri=crm.url))
+    set_settings(live_acme, refreshHosts=["crm.example"])
+    answer = app.post(at(fact, "/refresh"))
+    assert answer.json()["error"]["details"]["reason"] == "source-not-registered"
+    assert crm.asked == []
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://127.0.0.1/x",
+        "http://127.0.0.1:1/x",
+        "file:///etc/passwd",
+        "https://127.0.0.1/x",
+        "ftp://a.b/c",
+        "x",
+    ],
+)
+def test_outside_development_nothing_on_this_machine_is_reached(
+    live_acme: TenantKit, app: ApiClient, uri: str
+) -> None:
+    set_settings(live_acme, refreshHosts=["127.0.0.1", "localhost", "a.b"])
+    fact = written(app, source=view(uri=uri))
+    assert app.post(at(fact, "/refresh")).json()["error"]["details"]["reason"] == "fetch-refused"
+
+
+def test_a_fact_without_source_or_with_an_unknown_handler_is_told(
+    app: ApiClient, crm: Source
+) -> None:
+    for fact in (
+        written(app),
+        written(app, source=view(uri=crm.url, handler="no-such")),
+        written(app, source=view(uri=crm.url, handler="os.system")),
+        written(app, source={**view(), "kind": "mcp-tool"}),
+    ):
+        assert refusal(app.post(at(fact, "/refresh"))) == (422, "refresh-handler-missing")
+
+
+def test_who_may_refresh(live_acme: TenantKit, app: ApiClient, crm: Source) -> None:
+    fact = written(app, source=view(uri=crm.url))
+    assert refusal(live_acme.client("app", projects=["p2"]).post(at(fact, "/refresh"))) == (
+        404,
+        "fact-not-found",
+    )
+    assert refusal(live_acme.client("auditor").post(at(fact, "/refresh"))) == (
+        403,
+        "permission-denied",
+    )
+    reader = live_acme.client("agent", projects=["p1"], may=["read"])
+    assert refusal(reader.post(at(fact, "/refresh"))) == (403, "permission-denied")
+    assert crm.asked == []
+
+
+def test_a_handler_serves_the_tenants_that_name_it(
+    live_acme: TenantKit, app: ApiClient, crm: Source
+) -> None:
+    asked: list[RefreshRequest] = []
+
+    def handler(request: RefreshRequest, seconds: float) -> Fetched:
+        asked.append(request)
+        return Fetched({"name": "Zoë"}, source_version="8")
+
+    fact = written(app, source={**view(handler="crm"), "kind": "external-db"})
+    with registry.handler_registered("crm", handler):
+        refreshed = app.post(at(fact, "/refresh")).json()
+        assert refreshed["content"] == {"name": "Zoë"}
+        assert refreshed["source"]["freshness"]["sourceVersion"] == "8"
+        assert (asked[0].fact_id, asked[0].source_kind) == (fact["id"], "external-db")
+        set_settings(live_acme, refreshHandlers=[])
+        assert refusal(app.post(at(fact, "/refresh"))) == (422, "refresh-handler-missing")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (RefreshError("crm-away"), "crm-away"),
+        (ZeroDivisionError("secret"), "refresh-handler-broken"),
+        ("not an answer", "refresh-handler-broken"),
+        (Fetched(float("nan")), "bad-input"),
+        (Fetched("a\x00b"), "bad-input"),
+        (Fetched({1: 2}), "bad-input"),
+        (Fetched(object()), "bad-input"),
+    ],
+)
+def test_a_handler_that_breaks_changes_nothing(
+    app: ApiClient, crm: Source, outcome: Any, reason: str
+) -> None:
+    def handler(request: RefreshRequest, seconds: float) -> Any:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    fact = written(app, source=view(handler="crm"))
+    with registry.handler_registered("crm", handler):
+        answer = app.post(at(fact, "/refresh"))
+    assert answer.json()["error"]["details"]["reason"] == reason
+    assert b"secret" not in answer.content
+    assert app.get(at(fact)).json()["version"] == 1
+
+
+# ---- on read ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_read_runs_the_handler_of_a_stale_view_first(app: ApiClient, crm: Source) -> None:
+    fact = written(app, content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read"))
+    read = app.get(at(fact))
+    assert read.status_code == 200
+    assert (read.json()["version"], read.json()["content"]) == (2, {"seat": "window"})
+    assert "stale" not in read.json().get("meta", {})
+    assert app.get(at(fact)).json() == read.json()
+    assert len(crm.asked) == 1  # fresh now: the second read asked nobody
+
+
+def test_a_read_of_history_or_of_another_strategy_asks_nobody(app: ApiClient, crm: Source) -> None:
+    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
+    for query in ({"version": 1}, {"asOf": fact["updatedAt"]}):
+        app.get(at(fact), query)
+    app.get(FACTS, {"asOf": fact["updatedAt"]})
+    app.get(at(fact, "/revisions"))
+    for strategy in ("manual", "background"):
+        assert app.get(at(written(app, source=view(uri=crm.url, strategy=strategy)))).json()[
+            "meta"
+        ]["stale"]
+    assert crm.asked == []
+
+
+def test_a_read_whose_handler_fails_comes_marked_stale_and_the_next_one_tries_again(
+    app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
+    crm.status = 500
+    read = app.get(at(fact)).json()
+    assert read["meta"] == {"stale": True, "refreshFailure": "source-answered-500"}
+    assert read["content"] == fact["content"]
+    crm.status = 200
+    assert app.get(at(fact)).json()["content"] == {"seat": "window"}
+
+
+def test_a_source_that_hangs_costs_a_read_two_seconds_and_no_more(
+    app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
+    crm.gate = threading.Event()
+    started = time.monotonic()
+    read = app.get(at(fact)).json()
+    assert time.monotonic() - started < 4
+    assert read["meta"]["stale"] is True
+    assert read["meta"]["refreshFailure"] in ("fetch-timeout", "refresh-timeout")
+    assert read["version"] == 1
+
+
+def test_a_read_of_a_held_stale_view_leaves_it_as_it_is(app: ApiClient, crm: Source) -> None:
+    source = view(uri=crm.url, strategy="on-read")
+    fact = written(app, source=source, retention={"legalHold": True})
+    read = app.get(at(fact)).json()
+    assert (read["version"], read["content"]) == (1, fact["content"])
+    assert read["meta"] == {"stale": True, "refreshFailure": "legal-hold"}
+    same = written(app, content={"seat": "window"}, source=source, retention={"legalHold": True})
+    assert "stale" not in app.get(at(same)).json().get("meta", {})
+
+
+def test_a_list_looks_after_its_stale_views_and_leaves_failing_ones_for_a_while(
+    app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read"))
+    broken = written(app, source=view(uri=crm.url + "?x", strategy="on-read", handler="no-such"))
+    plain = written(app)
+    listed = app.get(FACTS).json()
+    assert [one["id"] for one in listed["data"]] == [plain["id"], broken["id"], fact["id"]]
+    assert listed["data"][2]["content"] == {"seat": "window"}
+    assert listed["data"][1]["meta"] == {"stale": True, "refreshFailure": "refresh-handler-missing"}
+    assert listed["hasMore"] is False
+    asked = len(crm.asked)
+    app.get(FACTS)
+    assert len(crm.asked) == asked
+
+
+def test_readers_at_once_ask_the_source_once(live_acme: TenantKit, crm: Source) -> None:
+    token = live_acme.token("app", projects=["p1"])
+    fact = written(
+        ApiClient(token), content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read")
+    )
+    crm.gate = threading.Event()
+    found: list[dict[str, Any]] = []
+
+    def read() -> None:
+        found.append(ApiClient(token).get(at(fact)).json())
+        connection.close()
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    assert crm.was_asked.wait(10)
+    crm.gate.set()
+    for reader in readers:
+        reader.join()
+    assert [one["version"] for one in found] == [2, 2, 2]
+    assert len(crm.asked) == 1
+    assert app_revisions(live_acme, fact) == [2, 1]
+
+
+def app_revisions(kit: TenantKit, fact: dict[str, Any]) -> list[int]:
+    data = kit.client("auditor").get(at(fact, "/revisions")).json()["data"]
+    return [one["version"] for one in data]
+
+
+def test_a_change_while_a_source_is_looked_at_is_not_lost(
+    live_acme: TenantKit, app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, source=view(handler="crm"))
+    other = live_acme.client("app", projects=["p1"])
+
+    def handler(request: RefreshRequest, seconds: float) -> Fetched:
+        changing = threading.Thread(target=change)
+        changing.start()
+        changing.join()
+        return Fetched({"seat": "of the source"})
+
+    def change() -> None:
+        assert other.post(at(fact, "/supersede"), {"content": "by hand"}).status_code == 200
+        connection.close()
+
+    with registry.handler_registered("crm", handler):
+        answer = app.post(at(fact, "/refresh"))
+    assert answer.json()["error"]["details"]["reason"] == "fact-changed"
+    assert app.get(at(fact)).json()["content"] == "by hand"
+
+
+# ---- running handlers -------------------------------------------------------------------------------------------------------
+
+_REQUEST = RefreshRequest("acme", "f", "note", "http-api", None, None, None, frozenset())
+
+
+def test_hanging_handlers_take_their_places_and_never_more() -> None:
+    gate = threading.Event()
+
+    def hangs(request: RefreshRequest, seconds: float) -> Unchanged:
+        gate.wait(20)
+        return Unchanged()
+
+    started = time.monotonic()
+    hung = look_at_all([(hangs, _REQUEST)] * AT_ONCE, seconds=0.2)
+    assert hung == [Failed("refresh-timeout")] * AT_ONCE
+    assert look_at_all([(hangs, _REQUEST)], seconds=0.05) == [Failed("refresh-busy")]
+    assert time.monotonic() - started < 2
+    gate.set()
+    assert look_at_all([(hangs, _REQUEST)], seconds=5) == [Unchanged()]
+
+
+def test_handlers_come_from_installed_packages_by_their_entry_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from importlib.metadata import EntryPoint
+
+    from memory.fact_shape import Source as FactSource
+
+    point = EntryPoint("crm", "memory.refresh.http_api:http_api", registry.GROUP)
+    registry._installed.cache_clear()
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: [point] if group == registry.GROUP else []
+    )
+    source = FactSource(kind="external-db", strategy="manual", handler="crm")
+    named = registry.TenantHandlers.of_settings({"refreshHandlers": ["crm"]})
+    assert named.handler_of(source) is registry.BUILT_IN["http-api"]
+    assert registry.TenantHandlers().handler_of(source) is None
+    registry._installed.cache_clear()
