@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.canonical import canonical, canonical_bytes
@@ -201,6 +201,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x0
     scope=st.dictionaries(texts, texts),
     sequence=st.integers(0, 2**53 - 1),
 )
+@settings(deadline=None)
 def test_both_versions_hash_the_object_that_the_rules_describe(
     id: str,
     kind: str,
