@@ -3,6 +3,7 @@
 304 says unchanged; 200 brings the content as JSON. Everything else, a 304 that nobody asked for included, is a failure.
 """
 
+import httpx  # noqa: F401  # the fetcher loads it on first use, which must not be counted to a reader's two seconds
 from django.conf import settings
 
 from memory import admission
