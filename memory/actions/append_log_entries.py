@@ -175,7 +175,7 @@ def _stored(
 
 def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> StoredEntry:
     entry = prepared.entry
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "run": run_id,
         "before": prepared.pieces.before,
@@ -226,7 +226,7 @@ def _append_many(
             _stored(one, run_id, principal.writer, sequence, timestamp, prev_hash, digest)
         )
         prev_hash = digest
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "run": run_id,
         "first": first_sequence,

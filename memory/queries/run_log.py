@@ -32,15 +32,10 @@ def log_guard(principal: Principal, alias: str) -> tuple[str, dict[str, Any]]:
 
 
 def stored_entry(row: Sequence[Any]) -> StoredEntry:
-    """An entry from a row of ENTRY_COLUMNS."""
-    content_hash, prev_hash, entry_hash = row[9:12]
-    return StoredEntry(
-        *row[:9],
-        None if content_hash is None else bytes(content_hash),
-        bytes(prev_hash),
-        bytes(entry_hash),
-        *row[12:],
-    )
+    """An entry from a row of ENTRY_COLUMNS, which are in the order of its fields."""
+    values = list(row)
+    values[9:12] = (None if value is None else bytes(value) for value in row[9:12])
+    return StoredEntry(*values)
 
 
 def entries_by_ids(tenant_id: UUID, ids: Sequence[str]) -> dict[str, StoredEntry]:
