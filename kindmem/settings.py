@@ -31,12 +31,21 @@ INSTALLED_APPS = [
     "kindmem",
     "corrections",
     "memory",
+    "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.forms",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "csp",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -46,6 +55,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "kindmem.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -54,6 +64,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
 ]
 
 ROOT_URLCONF = "kindmem.urls"
@@ -70,6 +82,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "corrections.look.look",
             ]
         },
     }
@@ -134,6 +147,70 @@ AUTH_PASSWORD_VALIDATORS = [
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bytes; the API counts them itself, per route
 FILE_UPLOAD_HANDLERS: list[str] = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
+# ---- sign-in and pages ----------------------------------------------------------------------------------------------------
+
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "tenants"
+ACCOUNT_ADAPTER = "corrections.accounts.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]  # nobody signs up; admins add members
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_NOTIFICATIONS = False
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_SESSION_REMEMBER = False
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds that a proof of identity is good for
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _is_https else "http"
+MFA_ADAPTER = "corrections.accounts.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "kindmem"
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not _is_https
+SOCIALACCOUNT_ADAPTER = "corrections.accounts.SingleSignOnAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = True  # the issuer says whose address it is
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_STORE_TOKENS = False
+_oidc_issuer = env.str("KINDMEM_OIDC_ISSUER", "")
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "oidc",
+                "name": env.str("KINDMEM_OIDC_NAME", "single sign-on"),
+                "client_id": env.str("KINDMEM_OIDC_CLIENT_ID", ""),
+                "secret": env.str("KINDMEM_OIDC_CLIENT_SECRET", ""),
+                "settings": {"server_url": _oidc_issuer},
+            }
+        ]
+        if _oidc_issuer
+        else [],
+    }
+}
+CACHES = {
+    "default": {"BACKEND": "corrections.attempts_cache.AttemptsCache", "LOCATION": "account_cache"}
+}
+CSRF_FAILURE_VIEW = "corrections.views.refused.csrf_failed"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+LOCALE_PATHS = [BASE_DIR / "corrections" / "locale"]
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ("/v1/docs",),  # the API description page brings scripts of its own
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'", *([_oidc_issuer] if _oidc_issuer else [])],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    },
+}
+
 # ---- the product ----------------------------------------------------------------------------------------------------------
 
 KINDMEM_BODY_MAX_BYTES = 1 << 20
@@ -151,7 +228,7 @@ KINDMEM_EMBEDDINGS_DIMENSIONS = env.int("KINDMEM_EMBEDDINGS_DIMENSIONS", 0)  # 0
 
 # ---- API ------------------------------------------------------------------------------------------------------------------
 
-REST_FRAMEWORK = {
+REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

@@ -6,7 +6,7 @@ through `CONSTRAINT_ERRORS`: constraint name → the class that the rule raises 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 from django.db import Error as DatabaseError
@@ -27,7 +27,7 @@ class DomainError(Exception):
     @property
     def details(self) -> dict[str, Any]:
         """What the error names, ready for the wire; absent values are left out."""
-        named = fields(self) if hasattr(self, "__dataclass_fields__") else ()
+        named = fields(self) if is_dataclass(self) else ()
         pairs = ((camel(field.name), getattr(self, field.name)) for field in named)
         return {name: value for name, value in pairs if value is not None}
 
@@ -373,6 +373,14 @@ class EntryIdTaken(DomainError):
     code = "id-taken"
     message = "This log entry id is taken."
     id: str
+
+
+@dataclass(eq=False)
+class RunDiffers(DomainError):
+    code = "run-differs"
+    message = "A run with this id is there already and begins otherwise. Choose another prefix for the run ids."
+    run_id: str
+    sequence: int
 
 
 class IdempotencyBodyMismatch(DomainError):

@@ -56,6 +56,7 @@ STATUS: dict[str, int] = {
     "retention-violation": 409,
     "last-owner": 409,
     "member-exists": 409,
+    "run-differs": 409,
     "erasure-in-progress": 409,
     "idempotency-key-body-mismatch": 409,
     "idempotency-key-in-flight": 409,
@@ -102,7 +103,9 @@ def domain_error_of(error: Exception) -> DomainError:
     if isinstance(error, DomainError):
         return error
     if isinstance(error, admission.BadInput):
-        return BadInput(issues=[dict(issue) for issue in error.issues])
+        return BadInput(
+            issues=[{"path": issue["path"], "message": issue["message"]} for issue in error.issues]
+        )
     if isinstance(error, admission.TooLarge):
         return BodyTooLarge(limit_bytes=error.max_bytes)
     if isinstance(error, DatabaseError | InterfaceError):

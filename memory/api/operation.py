@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from memory import admission
@@ -100,10 +99,7 @@ class Operation:
 class ApiView(APIView):
     """A route of the binding API. Subclasses give methods decorated with `@operation`."""
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
-        raise MethodNotAllowed(allowed=self.allowed_methods)
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         started = time.perf_counter()
         method = (request.method or "").lower()
         self.headers = {}
