@@ -1,0 +1,1 @@
+"""What only people on pages do."""

@@ -1,0 +1,26 @@
+"""What every template knows: the reader's theme and language direction, the version, the request number."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import get_language, get_language_bidi
+
+THEMES = ("light", "dark")
+THEME_COOKIE = "theme"
+HTMX_CONFIG = (
+    '{"history":"reload","noSwap":[204,304,"5xx"],"includeIndicatorCSS":false,"transitions":false}'
+)
+
+
+def look(request: HttpRequest) -> dict[str, Any]:
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    return {
+        "theme": theme if theme in THEMES else "",
+        "language": get_language() or "en",
+        "direction": "rtl" if get_language_bidi() else "ltr",
+        "htmx_config": HTMX_CONFIG,
+        "product_version": settings.KINDMEM_VERSION,
+        "request_id": getattr(request, "request_id", ""),
+        "visit": getattr(request, "visit", None),
+    }

@@ -1,0 +1,1 @@
+"""Reads that only pages need; bounded, and under the same guard as the API's."""
