@@ -5,6 +5,7 @@ first start, unless the environment gives them.
 """
 
 from pathlib import Path
+from typing import Any
 
 import environ
 import structlog
