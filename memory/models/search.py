@@ -8,10 +8,28 @@ from pgvector.django import HalfVectorField
 from memory.models.base import TenantModel
 
 
-class FactDocument(TenantModel):
-    """The lexemes of one fact with their counts; `length` is the sum of the counts, `number` the fact's in postings."""
+class SearchRow(TenantModel):
+    """What the read guard and the filters ask of a fact, beside what is searched. Filled in by triggers from the fact."""
 
     fact_id = models.TextField(primary_key=True)
+    type = models.TextField()
+    user_id = models.TextField(null=True)
+    org_id = models.TextField(null=True)
+    project_id = models.TextField(null=True)
+    thread_id = models.TextField(null=True)
+    session_id = models.TextField(null=True)
+    participant_id = models.TextField(null=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    review = models.TextField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class FactDocument(SearchRow):
+    """The lexemes of one fact with their counts; `length` is the sum of the counts, `number` the fact's in postings."""
+
     number = models.BigIntegerField()
     length = models.IntegerField()
     language = models.TextField()
@@ -40,10 +58,9 @@ class Posting(TenantModel):
         return f"{self.lexeme} in {self.document}"
 
 
-class FactEmbedding(TenantModel):
+class FactEmbedding(SearchRow):
     """The vector of one fact."""
 
-    fact_id = models.TextField(primary_key=True)
     model = models.TextField()
     dims = models.IntegerField()
     embedding = HalfVectorField()

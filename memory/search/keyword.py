@@ -20,9 +20,7 @@ _STEP = 2.0**-24
 
 _SEARCH = f"""
 WITH seen AS MATERIALIZED (
-  SELECT d.number, d.length, f.id, f.created_at
-  FROM fact f JOIN fact_document d ON d.tenant_id = f.tenant_id AND d.fact_id = f.id
-  WHERE {{visible}}
+  SELECT d.number, d.length, d.fact_id AS id, d.created_at FROM fact_document d WHERE {{visible}}
 ), total AS MATERIALIZED (
   SELECT count(*)::float8 AS facts, avg(length)::float8 AS mean_length FROM seen
 ), hit AS MATERIALIZED (
@@ -52,7 +50,7 @@ def search_by_keyword(
 ) -> Found:
     """The `limit` best facts that hold any word of the question; equal scores newest first."""
     lexemes = analyse_query(question, index_language(principal.search_language))
-    condition, parameters = visible(principal, filters, "f")
+    condition, parameters = visible(principal, filters, "d")
     given: dict[str, Any] = {**parameters, "lexemes": lexemes, "limit": limit}
     with connection.cursor() as cursor:
         cursor.execute(_SEARCH.format(visible=condition), given)

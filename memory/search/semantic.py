@@ -33,9 +33,8 @@ SELECT model FROM used WHERE model IS NOT NULL
 _EXACT = """
 WITH compared AS MATERIALIZED (
   SELECT * FROM (
-    SELECT f.id, f.created_at, e.embedding <=> %(vector)s::halfvec AS distance
-    FROM fact f JOIN fact_embedding e ON e.tenant_id = f.tenant_id AND e.fact_id = f.id
-    WHERE {visible} AND e.model = %(model)s::text AND e.dims = %(dims)s::int
+    SELECT e.fact_id AS id, e.created_at, e.embedding <=> %(vector)s::halfvec AS distance
+    FROM fact_embedding e WHERE {visible} AND e.model = %(model)s::text AND e.dims = %(dims)s::int
     OFFSET 0
   ) c
 )
@@ -78,7 +77,7 @@ def search_by_meaning(
     limit: int,
 ) -> Found:
     """The `limit` facts nearest to the question; equal distances newest first. `vectors`: the question's, by model."""
-    condition, parameters = visible(principal, filters, "f")
+    condition, parameters = visible(principal, filters, "e")
     hits: list[Hit] = []
     candidates = 0
     for model, vector in vectors.items():

@@ -1,4 +1,4 @@
-"""Which facts a search may answer with: the read guard, the caller's filters, and that the fact is live.
+"""Which facts a search may answer with: the read guard, the caller's filters, and that the fact is not past its time or in review.
 
 Every search carries this condition before its limit, and counts what it ranks by (how many facts there are, how many hold a
 word) over the same facts: what a caller may not see changes nothing of what they get.
@@ -29,11 +29,13 @@ class Filters:
 
 
 def visible(principal: Principal, filters: Filters, alias: str) -> tuple[str, dict[str, Any]]:
-    """SQL over the columns of `fact` under `alias`, and its named parameters."""
+    """SQL over the columns of `fact_document` or `fact_embedding` under `alias`, and its named parameters.
+
+    Neither table has a row of a deleted fact.
+    """
     guard, parameters = read_guard(principal, alias)
     conditions = [
         f"{alias}.tenant_id = %(tenant)s::uuid",
-        f"{alias}.deleted_at IS NULL",
         f"{alias}.review IS NULL",
         f"({alias}.expires_at IS NULL OR {alias}.expires_at > statement_timestamp())",
         guard,
