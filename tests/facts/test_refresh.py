@@ -38,6 +38,11 @@ def crm(live_acme: TenantKit, settings: Any) -> Iterator[Source]:
         yield source
 
 
+def freshness_meta(fact: dict[str, Any]) -> dict[str, Any]:
+    """What is said about freshness; the vector of a busy machine's first write may be said to be pending beside it."""
+    return {name: said for name, said in fact.get("meta", {}).items() if name != "embedding"}
+
+
 def set_settings(kit: TenantKit, **said: Any) -> None:
     with tenant_context(kit.id), connection.cursor() as cursor:
         cursor.execute("UPDATE tenant SET settings = %s::jsonb", [json.dumps(said)])
@@ -191,7 +196,8 @@ def test_a_failing_or_lying_source_changes_nothing_and_is_seen(
     assert refusal(refused) == (422, "refresh-failed")
     assert refused.json()["error"]["details"] == {"factId": fact["id"], "reason": reason}
     now = app.get(at(fact)).json()
-    assert now.pop("meta") == {"stale": True, "refreshFailure": reason}
+    assert freshness_meta(now) == {"stale": True, "refreshFailure": reason}
+    now.pop("meta")
     assert now == {name: value for name, value in fact.items() if name != "meta"}
 
 
@@ -328,7 +334,7 @@ def test_a_read_whose_handler_fails_comes_marked_stale_and_the_next_one_tries_ag
     fact = written(app, source=view(uri=crm.url, strategy="on-read"))
     crm.status = 500
     read = app.get(at(fact)).json()
-    assert read["meta"] == {"stale": True, "refreshFailure": "source-answered-500"}
+    assert freshness_meta(read) == {"stale": True, "refreshFailure": "source-answered-500"}
     assert read["content"] == fact["content"]
     crm.status = 200
     assert app.get(at(fact)).json()["content"] == {"seat": "window"}
@@ -352,7 +358,7 @@ def test_a_read_of_a_held_stale_view_leaves_it_as_it_is(app: ApiClient, crm: Sou
     fact = written(app, source=source, retention={"legalHold": True})
     read = app.get(at(fact)).json()
     assert (read["version"], read["content"]) == (1, fact["content"])
-    assert read["meta"] == {"stale": True, "refreshFailure": "legal-hold"}
+    assert freshness_meta(read) == {"stale": True, "refreshFailure": "legal-hold"}
     same = written(app, content={"seat": "window"}, source=source, retention={"legalHold": True})
     assert "stale" not in app.get(at(same)).json().get("meta", {})
 
@@ -366,7 +372,10 @@ def test_a_list_looks_after_its_stale_views_and_leaves_failing_ones_for_a_while(
     listed = app.get(FACTS).json()
     assert [one["id"] for one in listed["data"]] == [plain["id"], broken["id"], fact["id"]]
     assert listed["data"][2]["content"] == {"seat": "window"}
-    assert listed["data"][1]["meta"] == {"stale": True, "refreshFailure": "refresh-handler-missing"}
+    assert freshness_meta(listed["data"][1]) == {
+        "stale": True,
+        "refreshFailure": "refresh-handler-missing",
+    }
     assert listed["hasMore"] is False
     asked = len(crm.asked)
     app.get(FACTS)
