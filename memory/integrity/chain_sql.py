@@ -25,7 +25,7 @@ _ROWS = (_HERE / "chain_rows.sql").read_text("utf-8")
 SUMMARY: Final = _ROWS + (_HERE / "chain_summary.sql").read_text("utf-8")
 FIRST_BAD: Final = _ROWS + (_HERE / "chain_first_bad.sql").read_text("utf-8")
 
-SPAN_ENTRIES: Final = 50_000
+SPAN_ENTRIES: Final = 10_000
 
 _NEXT_SEQUENCE = """
 SELECT min(e.sequence)::text FROM log_entry e
