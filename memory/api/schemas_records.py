@@ -1,8 +1,9 @@
 """Shapes of memory records on the wire: snake_case, seed 001 exactly."""
 
-from typing import Any
+from typing import Any, get_args
 
 from memory.api.shapes import ID, TEXT, Shape, array_of, shape
+from memory.records.decision import Reason
 from memory.records.shape import RECORD_SCHEMA
 
 RECORD: dict[str, Any] = {
@@ -46,6 +47,68 @@ EVIDENCE = shape(
     },
     required=("kind", "ref"),
 )
+RECALL = Shape(
+    shape(
+        {
+            "key": KEY,
+            "keys": array_of(KEY, least=1, most=50),
+            "key_prefix": {**KEY, "pattern": "^[a-z0-9_]+(\\.[a-z0-9_]+)*\\.?$"},
+            "context": CONTEXT,
+            "subject": SUBJECT,
+            "run_id": ID,
+            "as_of": {"type": "string", "format": "date-time"},
+        },
+        required=("context",),
+    )
+)
+_NULL_OR_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_CANDIDATE = {
+    "type": "object",
+    "required": ["record_id", "source_type", "evidence_ref", "correction_route", "correction_url"],
+    "properties": {
+        "record_id": TEXT,
+        "value": {},
+        "source_type": TEXT,
+        "evidence_ref": TEXT,
+        "correction_route": TEXT,
+        "correction_url": TEXT,
+        "trust": TEXT,
+        "captured_at": TEXT,
+    },
+}
+RECALL_RESULT: dict[str, Any] = {
+    "type": "object",
+    "required": [
+        "decision",
+        "record_id",
+        "source_type",
+        "evidence_ref",
+        "reason",
+        "correction_route",
+        "correction_url",
+        "checked_at",
+    ],
+    "properties": {
+        "value": {},
+        "decision": {"enum": ["apply", "ask", "revalidate", "none"]},
+        "record_id": _NULL_OR_TEXT,
+        "source_type": _NULL_OR_TEXT,
+        "evidence_ref": _NULL_OR_TEXT,
+        "reason": {"enum": list(get_args(Reason))},
+        "correction_route": _NULL_OR_TEXT,
+        "correction_url": _NULL_OR_TEXT,
+        "candidates": {"type": "array", "items": _CANDIDATE},
+        "trust": TEXT,
+        "captured_at": TEXT,
+        "checked_at": TEXT,
+        "meta": {"type": "object"},
+    },
+}
+RECALL_RESULTS: dict[str, Any] = {
+    "type": "object",
+    "required": ["results"],
+    "properties": {"results": {"type": "object", "additionalProperties": RECALL_RESULT}},
+}
 EXAMPLE: dict[str, Any] = {
     "subject": {"type": "user", "id": "ann"},
     "key": "travel.seat",
@@ -68,16 +131,3 @@ EXAMPLE: dict[str, Any] = {
     "correction": {"route": "fix-value", "supersedes": [], "broadened": False},
     "lifecycle": {"sensitivity": "none", "retain_value_after_expiry": False},
 }
-
-__all__ = [
-    "CONTEXT",
-    "EVIDENCE",
-    "EXAMPLE",
-    "KEY",
-    "PENDING",
-    "RECORD",
-    "SUBJECT",
-    "Shape",
-    "array_of",
-    "page_of",
-]

@@ -180,8 +180,10 @@ AS $$
 DECLARE
   held integer;
 BEGIN
-  IF TG_TABLE_NAME = 'sealed_copy' AND OLD.purpose <> 'hold' THEN
-    RETURN OLD;
+  IF TG_TABLE_NAME = 'sealed_copy' THEN
+    IF OLD.purpose <> 'hold' THEN
+      RETURN OLD;
+    END IF;
   END IF;
   SELECT r.hold_count INTO held FROM memory_record r WHERE r.tenant_id = OLD.tenant_id AND r.id = OLD.record_id FOR SHARE;
   IF held > 0 AND (TG_TABLE_NAME = 'sealed_copy' OR NOT EXISTS (

@@ -18,7 +18,7 @@ SOURCE_TYPES = ("user_stated", "system_record", "agent_inferred", "user_correcti
 STATUSES = ("active", "superseded", "expired", "deleted")
 
 
-def _generated(expression: str, field: models.Field) -> models.GeneratedField:  # type: ignore[type-arg]  # any field
+def _generated(expression: str, field: models.Field) -> models.GeneratedField:
     return models.GeneratedField(
         expression=RawSQL(expression, ()),  # noqa: S611  # constants of this file
         output_field=field,
