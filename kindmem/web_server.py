@@ -37,3 +37,10 @@ def post_fork(arbiter: object, worker: object) -> None:
     from django.db import connections
 
     connections.close_all()
+
+
+def post_worker_init(worker: object) -> None:
+    """Each worker loads the search model by itself, after it was forked: threads and models don't survive a fork."""
+    from memory.search.warm import warm_up
+
+    warm_up()

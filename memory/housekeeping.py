@@ -1,0 +1,65 @@
+"""What the worker does again and again, for every tenant: the list that `work` runs.
+
+Each job takes one tenant at a time, in small bounded steps with transactions of their own, and may be cut off anywhere: what is
+left is done the next time.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection
+
+from memory.actions.back_fill_embeddings import back_fill_embeddings
+from memory.errors import DomainError
+from memory.tenancy import all_tenants, tenant_context
+
+log = structlog.get_logger("kindmem.worker")
+
+_ANSWERS_OF_ONE_STEP = 500
+_DROP_OLD_ANSWERS = """
+DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
+  SELECT tenant_id, principal, key FROM idempotency_key
+  WHERE tenant_id = %(tenant)s::uuid AND expires_at <= now()
+  ORDER BY expires_at LIMIT %(limit)s::int FOR UPDATE SKIP LOCKED)
+"""
+
+
+def for_each_tenant(step: Callable[[UUID, str], Any]) -> Callable[[], None]:
+    """A job that takes each open tenant in turn. A rule that refuses in one tenant keeps no other from its turn."""
+
+    @functools.wraps(step)
+    def job() -> None:
+        for tenant_id, slug in all_tenants():
+            try:
+                step(tenant_id, slug)
+            except DomainError as error:
+                log.warning("job refused", job=step.__name__, tenant=slug, code=error.code)
+
+    return job
+
+
+@for_each_tenant
+def fill_in_vectors(tenant_id: UUID, slug: str) -> None:
+    """Vectors that could not be made with their write, until none is due."""
+    while back_fill_embeddings(tenant_id=tenant_id).stored:
+        pass
+
+
+@for_each_tenant
+def drop_old_answers(tenant_id: UUID, slug: str) -> None:
+    """Answers kept for retries, once their day is over."""
+    while True:
+        with tenant_context(tenant_id), connection.cursor() as cursor:
+            cursor.execute(_DROP_OLD_ANSWERS, {"tenant": tenant_id, "limit": _ANSWERS_OF_ONE_STEP})
+            if cursor.rowcount < _ANSWERS_OF_ONE_STEP:
+                return
+
+
+JOBS: list[tuple[str, float, Callable[[], None]]] = [
+    ("fill-in-vectors", 2.0, fill_in_vectors),
+    ("drop-old-answers", 600.0, drop_old_answers),
+]
+"""Name, seconds between two turns, what to call."""
