@@ -19,7 +19,11 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 KINDMEM_VERSION = "0.1.0"
 KINDMEM_DATA_DIR = paths.data_dir()
 KINDMEM_STATE_DIR = paths.state_dir()
-KINDMEM_STATE = load_or_create(KINDMEM_STATE_DIR)
+_signing_keys = env.str("KINDMEM_SIGNING_KEYS", "")  # a file elsewhere than in the state folder
+KINDMEM_STATE = load_or_create(KINDMEM_STATE_DIR, Path(_signing_keys) if _signing_keys else None)
+# Outside the data directory, so that a copied-back data directory does not bring its anchors along.
+KINDMEM_ANCHOR_DIR = Path(env.str("KINDMEM_ANCHOR_DIR", "") or KINDMEM_STATE_DIR / "anchors")
+KINDMEM_SIGNER = env.str("KINDMEM_SIGNER", "memory.integrity.signing.state_signer")
 
 DEBUG = False
 KINDMEM_DEVELOPMENT = env.bool("KINDMEM_DEVELOPMENT", False)  # allows plain-http loopback sources

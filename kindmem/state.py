@@ -11,17 +11,32 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 KEY_BYTES = 32
 
 
 class StateError(RuntimeError):
     """A key file can't be made or read; the message says what to do, and never holds a key."""
+
+
+@dataclass(frozen=True)
+class SigningKeys:
+    """Ed25519 keys of checkpoints. Seeds and public keys are 32 bytes each."""
+
+    seed: bytes = field(repr=False)
+    """What signs now."""
+    previous_seed: bytes | None = field(repr=False)
+    """What signed before, kept until every tenant's log names the new key."""
+    public_keys: tuple[bytes, ...]
+    """Every key that ever signed here, the present one first: old checkpoints still verify."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,8 @@ class State:
     """HMAC key of the fingerprints of what was forgotten or retired; 32 bytes."""
     sealing_key: bytes = field(repr=False)
     """AES-256-GCM key of sealed copies; 32 bytes."""
+    signing_keys_path: Path
+    """Where the signing keys are; they are read each time, since another process may rotate them."""
     _later_peppers: dict[int, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     def pepper(self, version: int) -> bytes:
@@ -55,30 +72,40 @@ class State:
 
     def add_pepper(self) -> int:
         """Make a pepper for keys to come, beside the old ones. Return its version."""
-        path = self.directory / "peppers"
-        folder = os.open(self.directory, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
-            stored = json.loads(_text(path))
+        with _changed(self.directory / "peppers") as stored:
             version = max(int(one) for one in stored["peppers"]) + 1
             stored["peppers"][str(version)] = _fresh_key()
             stored["current"] = version
-            unfinished = _written(path.parent, json.dumps(stored))
-            os.replace(unfinished, path)
-            os.fsync(folder)
-        finally:
-            os.close(folder)
         return version
 
+    def signing_keys(self) -> SigningKeys:
+        """The keys of checkpoints as their file has them now."""
+        return _signing_keys(_text(self.signing_keys_path))
 
-def load_or_create(state_dir: Path) -> State:
+    def rotate_signing_key(self) -> None:
+        """Sign with a new key from now on; the old one stays until `drop_previous_signing_seed`."""
+        with _changed(self.signing_keys_path) as stored:
+            stored["keys"].insert(0, _fresh_signing_key())
+            for older in stored["keys"][2:]:
+                older.pop("seed", None)
+
+    def drop_previous_signing_seed(self) -> None:
+        """Keep of older keys only what verifies."""
+        with _changed(self.signing_keys_path) as stored:
+            for older in stored["keys"][1:]:
+                older.pop("seed", None)
+
+
+def load_or_create(state_dir: Path, signing_keys_path: Path | None = None) -> State:
     """Read the keys, making those that don't exist yet; safe to run at the same time twice.
 
-    Raises StateError when the folder or a file in it can't be used.
+    `signing_keys_path`: where checkpoints' keys are kept when not in the folder. Raises StateError when the folder or a file in it can't be used.
     """
     try:
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         versions, current = _peppers(_load(state_dir / "peppers", _fresh_peppers))
+        signing_keys_path = signing_keys_path or state_dir / "signing_keys"
+        _signing_keys(_load(signing_keys_path, _fresh_signing_keys))
         return State(
             directory=state_dir,
             secret_key=_secret(_load(state_dir / "secret_key", lambda: secrets.token_urlsafe(50))),
@@ -86,6 +113,7 @@ def load_or_create(state_dir: Path) -> State:
             current_pepper=current,
             fingerprint_key=_key(_load(state_dir / "fingerprint_key", _fresh_key)),
             sealing_key=_key(_load(state_dir / "sealing_key", _fresh_key)),
+            signing_keys_path=signing_keys_path,
         )
     except OSError as error:
         raise StateError(
@@ -118,6 +146,20 @@ def _text(path: Path) -> str:
     if not text:
         raise ValueError("an empty key file")
     return text
+
+
+@contextmanager
+def _changed(path: Path) -> Iterator[dict[str, Any]]:
+    """A key file's JSON, to be changed by one process at a time and put back whole."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        stored = json.loads(_text(path))
+        yield stored
+        os.replace(_written(path.parent, json.dumps(stored)), path)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _written(folder: Path, text: str) -> str:
@@ -170,3 +212,23 @@ def _peppers(text: str) -> tuple[Mapping[int, bytes], int]:
     if current not in versions:
         raise ValueError("the current pepper is missing")
     return MappingProxyType(versions), current
+
+
+def _fresh_signing_key() -> dict[str, str]:
+    seed = secrets.token_bytes(KEY_BYTES)
+    public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    return {"public": base64.b64encode(public).decode(), "seed": base64.b64encode(seed).decode()}
+
+
+def _fresh_signing_keys() -> str:
+    return json.dumps({"keys": [_fresh_signing_key()]})
+
+
+def _signing_keys(text: str) -> SigningKeys:
+    keys = json.loads(text)["keys"]
+    previous = keys[1].get("seed") if len(keys) > 1 else None
+    return SigningKeys(
+        seed=_key(keys[0]["seed"]),
+        previous_seed=None if previous is None else _key(previous),
+        public_keys=tuple(_key(one["public"]) for one in keys),
+    )

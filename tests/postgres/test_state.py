@@ -25,7 +25,7 @@ def test_keys_are_made_once_with_private_files(tmp_path: Path) -> None:
     assert load_or_create(folder) == first
     assert folder.stat().st_mode & 0o777 == 0o700
     files = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
-    names = ["fingerprint_key", "peppers", "sealing_key", "secret_key"]
+    names = ["fingerprint_key", "peppers", "sealing_key", "secret_key", "signing_keys"]
     assert files == dict.fromkeys(names, 0o600)
     keys = [first.fingerprint_key, first.sealing_key, first.peppers[1]]
     assert [len(key) for key in keys] == [32, 32, 32]
@@ -72,7 +72,9 @@ def test_an_older_pepper_stays_when_a_newer_one_is_current(tmp_path: Path) -> No
     assert second.peppers == {1: first.peppers[1], 2: first.sealing_key}
 
 
-@pytest.mark.parametrize("name", ["peppers", "fingerprint_key", "sealing_key", "secret_key"])
+@pytest.mark.parametrize(
+    "name", ["peppers", "fingerprint_key", "sealing_key", "secret_key", "signing_keys"]
+)
 @pytest.mark.parametrize("text", ["", "{}", "c2hvcnQ="])
 def test_a_damaged_key_file_is_refused_and_never_replaced(
     tmp_path: Path, name: str, text: str
@@ -82,6 +84,34 @@ def test_a_damaged_key_file_is_refused_and_never_replaced(
     with pytest.raises(StateError, match="damaged"):
         load_or_create(tmp_path)
     assert (tmp_path / name).read_text() == text
+
+
+def test_a_new_signing_key_signs_and_the_old_ones_still_verify(tmp_path: Path) -> None:
+    state = load_or_create(tmp_path)
+    first = state.signing_keys()
+    assert (first.previous_seed, len(first.public_keys)) == (None, 1)
+    state.rotate_signing_key()
+    second = state.signing_keys()
+    assert second.seed != first.seed
+    assert second.previous_seed == first.seed
+    assert second.public_keys[1:] == first.public_keys
+    state.rotate_signing_key()
+    state.drop_previous_signing_seed()
+    third = state.signing_keys()
+    assert third.previous_seed is None
+    assert third.public_keys[1:] == second.public_keys
+    assert (tmp_path / "signing_keys").stat().st_mode & 0o777 == 0o600
+    assert repr(third.seed) not in repr(third)
+
+
+def test_signing_keys_may_lie_in_a_file_of_their_own(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    state = load_or_create(tmp_path / "state", elsewhere / "keys")
+    assert load_or_create(tmp_path / "state", elsewhere / "keys").signing_keys() == (
+        state.signing_keys()
+    )
+    assert not (tmp_path / "state" / "signing_keys").exists()
 
 
 def test_a_folder_that_can_not_be_made_is_refused_with_the_way_out(tmp_path: Path) -> None:
