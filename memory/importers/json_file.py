@@ -89,8 +89,8 @@ def _line_items(file: IO[bytes], read: bytes, lines_before: int) -> Iterator[Ite
 
 def _lines(file: IO[bytes], read: bytes) -> Iterator[bytes | None]:
     """Lines; None for one that is too long to be kept."""
-    kept, is_too_long = [], False
-    size = 0
+    kept: list[bytes] = []
+    is_too_long, size = False, 0
     chunk = read
     while chunk:
         *ended, begun = chunk.split(b"\n")
@@ -193,7 +193,13 @@ def _item(number: int, place: str, text: bytes) -> Item:
     try:
         return Item(number, place, admission.admit(text, max_bytes=ITEM_MAX_BYTES))
     except admission.BadInput as error:
-        return Item(number, place, issues=tuple(dict(issue) for issue in error.issues))
+        return Item(
+            number,
+            place,
+            issues=tuple(
+                {"path": issue["path"], "message": issue["message"]} for issue in error.issues
+            ),
+        )
     except admission.TooLarge:
         return Item(number, place, issues=_too_large())
 
