@@ -88,7 +88,8 @@ class Progress:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._is_terminal = bool(stream.isatty())
-        self._next_at = 0.0
+        # What ends soon says nothing of progress, unless somebody is watching.
+        self._next_at = 0.0 if self._is_terminal else time.monotonic() + _SECONDS_BETWEEN_LINES
         self._is_drawn = False
 
     def show(self, text: str, **counts: int) -> None:
