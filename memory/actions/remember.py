@@ -44,7 +44,7 @@ from memory.records.store import (
     update_records,
     waiting_in_slot,
 )
-from memory.records.words import Word, run_of_evidence, take_word
+from memory.records.words import Word, find_word, run_of_evidence, use_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +141,16 @@ class _Remembering:
         draft = self.draft
         if decides_for_people(self.act.principal) or draft.source_type == "agent_inferred":
             return
-        self.word = take_word(
+        self.word = find_word(
             self.act.principal,
             draft.evidence_ref,
-            act_id=self.act.id,
             subject_type=draft.subject_type,
             subject_id=draft.subject_id,
             newer_than=None,
-            at=self.act.at,
         )
         if self.word is None:
             raise EvidenceUnresolved
+        use_words(self.act.tenant_id, [self.word.entry_id], act_id=self.act.id, at=self.act.at)
 
     def _spoken_at(self, captured_at: datetime) -> datetime:
         """When the word was given: an agent's claim counts for nothing, and nobody's reaches into the future."""

@@ -109,6 +109,159 @@ RECALL_RESULTS: dict[str, Any] = {
     "required": ["results"],
     "properties": {"results": {"type": "object", "additionalProperties": RECALL_RESULT}},
 }
+_REASON = {"type": "string", "minLength": 1, "maxLength": 256}
+_SCOPE = {
+    "type": "object",
+    "required": ["level", "bindings"],
+    "properties": {"level": TEXT, "bindings": {"type": "object"}},
+}
+_CORRECTION: dict[str, Any] = {
+    "new_value": {},
+    "context": CONTEXT,
+    "broaden": {"type": "boolean"},
+    "subject": SUBJECT,
+    "expect": ID,
+    "evidence": EVIDENCE,
+    "reason": _REASON,
+}
+CORRECT = Shape(shape({"key": KEY, **_CORRECTION}, required=("key", "new_value", "context")))
+CORRECT_RECORD = Shape(shape({"key": KEY, **_CORRECTION}, required=("new_value",)))
+CONFIRM = Shape(shape({"evidence": EVIDENCE, "broaden_to": {"type": "object"}}))
+FORGET = Shape(shape({"reason": _REASON, "evidence": EVIDENCE}))
+EVENT = Shape(
+    {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": ID},
+        "description": "The event's type, and its bindings beside it.",
+    }
+)
+EMITTED = {
+    "type": "object",
+    "required": ["expired"],
+    "properties": {"expired": {"type": "array", "items": TEXT}},
+}
+_SIDE = {
+    "type": ["object", "null"],
+    "required": ["record_id", "value", "scope"],
+    "properties": {"record_id": TEXT, "value": {}, "scope": _SCOPE, "others": {"type": "array"}},
+}
+RECEIPT: dict[str, Any] = {
+    "type": "object",
+    "required": [
+        "number",
+        "route",
+        "record_id",
+        "scope",
+        "before",
+        "after",
+        "at",
+        "by",
+        "log_entry_id",
+        "log_entry_hash",
+        "undo_until",
+    ],
+    "properties": {
+        "number": TEXT,
+        "route": TEXT,
+        "record_id": TEXT,
+        "scope": _SCOPE,
+        "before": _SIDE,
+        "after": _SIDE,
+        "at": TEXT,
+        "by": TEXT,
+        "evidence_ref": TEXT,
+        "log_entry_id": TEXT,
+        "log_entry_hash": TEXT,
+        "undo_until": _NULL_OR_TEXT,
+        "reason": TEXT,
+        "statement": TEXT,
+        "undone_at": TEXT,
+        "undone_by": TEXT,
+    },
+}
+CORRECTED = {
+    "type": "object",
+    "required": ["record", "receipt"],
+    "properties": {"record": RECORD, "receipt": RECEIPT},
+}
+FORGOTTEN: dict[str, Any] = {
+    **RECEIPT,
+    "required": [*RECEIPT["required"], "tombstoned", "tombstone_count", "held"],
+    "properties": {
+        **RECEIPT["properties"],
+        "tombstoned": {"type": "array", "items": TEXT},
+        "tombstone_count": {"type": "integer"},
+        "held": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["record_id", "reason"],
+                "properties": {"record_id": TEXT, "reason": TEXT},
+            },
+        },
+    },
+}
+_PAST_ACT = {
+    "type": "object",
+    "required": ["record_id", "act", "who", "when", "why", "scope", "from", "to", "log_ref"],
+    "properties": {
+        "record_id": TEXT,
+        "act": TEXT,
+        "who": TEXT,
+        "role": TEXT,
+        "when": TEXT,
+        "why": TEXT,
+        "scope": _SCOPE,
+        "from": {"type": "object"},
+        "to": {"type": "object"},
+        "log_ref": TEXT,
+        "reason": TEXT,
+        "receipt": TEXT,
+    },
+}
+HISTORY = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": {"type": "array", "items": _PAST_ACT}},
+}
+EXPLANATION: dict[str, Any] = {
+    "type": "object",
+    "required": [
+        "record_id",
+        "key",
+        "authority",
+        "source",
+        "evidence",
+        "scope",
+        "correction_route",
+        "correction_url",
+        "lifecycle",
+        "derived_from",
+        "history",
+        "log_refs",
+        "held",
+        "reason",
+    ],
+    "properties": {
+        "record_id": TEXT,
+        "key": TEXT,
+        "value": {},
+        "authority": TEXT,
+        "source": {"type": "object"},
+        "evidence": {"type": "object"},
+        "scope": {"type": "object"},
+        "correction_route": TEXT,
+        "correction_url": TEXT,
+        "lifecycle": {"type": "object"},
+        "derived_from": {"type": "array", "items": TEXT},
+        "dead_ancestors": {"type": "array", "items": TEXT},
+        "history": {"type": "array", "items": _PAST_ACT},
+        "log_refs": {"type": "array", "items": TEXT},
+        "held": {"type": "boolean"},
+        "reason": TEXT,
+    },
+}
 EXAMPLE: dict[str, Any] = {
     "subject": {"type": "user", "id": "ann"},
     "key": "travel.seat",

@@ -319,6 +319,7 @@ CREATE TABLE record_act (
   CONSTRAINT record_act_of_record FOREIGN KEY (tenant_id, record_id) REFERENCES memory_record (tenant_id, id)
 );
 CREATE INDEX record_act_by_act ON record_act (tenant_id, act_id);
+CREATE INDEX record_act_by_origin ON record_act (tenant_id, from_record_id) WHERE from_record_id IS NOT NULL;
 SELECT kindmem_protect('record_act', 'SELECT, INSERT');
 GRANT UPDATE (reason, scope_text) ON record_act TO kindmem_app;
 

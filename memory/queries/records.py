@@ -69,7 +69,7 @@ def as_shown(record: Record, today: date) -> Record:
     return replace(
         record,
         status="expired",
-        value_text=record.value_text if record.retain_value else None,
+        value_text=record.value_text if record.keeps_value else None,
     )
 
 

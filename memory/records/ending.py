@@ -14,8 +14,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from memory.access import Principal
 from memory.errors import LegalHoldActive, RecordChanged
 from memory.records import fingerprints
+from memory.records.guard import may_read_record
 from memory.records.record import Record
 from memory.records.sealing import destroy_undo_copies, seal_for_hold, seal_for_undo
 from memory.records.store import update_records
@@ -25,7 +27,10 @@ FingerprintKind = Literal["forgotten-key", "forgotten-value", "retired-value", "
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A record that ended, as it was before. `value_text` None: there was no value."""
+    """A record that ended, as it was before.
+
+    `keeps_value`: past its end, for the history; never what is sensitive.
+    """
 
     id: str
     status: str
@@ -35,13 +40,18 @@ class Ending:
     key: str
     level: str
     bindings_text: str
-    retain_value: bool
+    keeps_value: bool
     hold_count: int
     value_text: str | None
 
     @property
     def is_held(self) -> bool:
         return self.hold_count > 0
+
+    def is_readable_by(self, principal: Principal) -> bool:
+        return may_read_record(
+            principal, self.subject_type, self.subject_id, json.loads(self.bindings_text)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +83,8 @@ WITH RECURSIVE gone (id) AS (
 """
 _LOCK = """
 {closure}
-SELECT r.id, r.status, r.review, r.subject_type, r.subject_id, r.key, r.level, r.bindings_text, r.retain_value, r.hold_count,
-       v.value_text
+SELECT r.id, r.status, r.review, r.subject_type, r.subject_id, r.key, r.level, r.bindings_text,
+       r.retain_value AND r.sensitivity <> 'sensitive', r.hold_count, v.value_text
 FROM memory_record r LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
 WHERE r.tenant_id = %(tenant)s::uuid AND r.id IN (SELECT id FROM gone) AND {condition}
 ORDER BY r.id FOR UPDATE OF r
@@ -107,7 +117,7 @@ def expire(
     gone = [one.id for one in endings]
     update_records(tenant_id, gone, at, status="expired", ended_at=at)
     _stop_serving(tenant_id, gone, at)
-    _drop_values(tenant_id, [one for one in endings if not one.retain_value], at, undo)
+    _drop_values(tenant_id, [one for one in endings if not one.keeps_value], at, undo)
     return endings
 
 
@@ -146,7 +156,8 @@ def forget(
                 request_digest=None,
                 **ended,
             )
-    _stop_serving(tenant_id, gone, at)
+    # The answer to a correction holds what it replaced, too.
+    _stop_serving(tenant_id, [*gone, *_replaced_by(tenant_id, gone)], at)
     _forget_traces(tenant_id, gone, at)
     digests: list[tuple[bytes, FingerprintKind, str]] = [
         (
@@ -171,6 +182,7 @@ def supersede(
     *,
     retire_unless: str | None,
     receipt: str | None = None,
+    undo: Undo | None = None,
 ) -> list[Ending]:
     """End active records for a successor that is written next; what else ended for it is returned.
 
@@ -202,7 +214,7 @@ def supersede(
         ]
         add_fingerprints(tenant_id, digests, at, receipt)
     children = _children(tenant_id, ids)
-    return expire(tenant_id, children, at) if children else []
+    return expire(tenant_id, children, at, undo=undo) if children else []
 
 
 def value_digest(tenant_id: UUID, ending: Ending) -> bytes | None:
@@ -224,7 +236,7 @@ def add_fingerprints(
     at: datetime,
     receipt: str | None,
 ) -> None:
-    """Keep (digest, kind, record id). A digest that is there already for the record is dated anew."""
+    """Keep (digest, kind, record id). One that is there already stays as it is."""
     if not digests:
         return
     unique = list(dict.fromkeys(digests))
@@ -249,6 +261,15 @@ def _children(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT record_id FROM record_lineage WHERE tenant_id = %s::uuid AND parent_id = ANY(%s::text[])",
+            [tenant_id, list(ids)],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _replaced_by(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT record_id FROM record_act WHERE tenant_id = %s::uuid AND from_record_id = ANY(%s::text[])",
             [tenant_id, list(ids)],
         )
         return [row[0] for row in cursor.fetchall()]

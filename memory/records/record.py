@@ -71,6 +71,11 @@ class Record:
         return self.source_type in ("user_stated", "user_correction")
 
     @property
+    def keeps_value(self) -> bool:
+        """Whether the value stays past its end, for the history. What is sensitive goes in any case."""
+        return self.retain_value and self.sensitivity != "sensitive"
+
+    @property
     def ref(self) -> str:
         """How kept answers name it."""
         return f"record:{self.id}"

@@ -5,6 +5,7 @@ the record's subject, that is newer than the record, and that no other act used.
 so goes with the transaction if the act is refused.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,6 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from memory.access import Principal
+from memory.errors import EvidenceUnresolved
 from memory.queries.run_log import log_guard
 
 _SUBJECT_COLUMNS = {
@@ -28,20 +30,15 @@ class Word:
     spoken_at: datetime
 
 
-def take_word(
+def find_word(
     principal: Principal,
     ref: str | None,
     *,
-    act_id: UUID,
     subject_type: str,
     subject_id: str,
     newer_than: datetime | None,
-    at: datetime,
 ) -> Word | None:
-    """The word that `ref` names, used up for this act; None when it is none.
-
-    Log times are kept to the millisecond.
-    """
+    """The unused word that `ref` names; None when it is none. Log times are kept to the millisecond."""
     if ref is None:
         return None
     rule, parameters = log_guard(principal, "e")
@@ -50,30 +47,39 @@ def take_word(
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            "WITH word AS ("
-            "SELECT e.tenant_id, e.id, e.recorded_at FROM log_entry e "
+            "SELECT e.id, e.recorded_at FROM log_entry e "
             "WHERE e.tenant_id = %(tenant)s::uuid AND e.id = %(ref)s::text AND e.kind = 'user-message' "
             "AND (e.writer_role = 'app' OR starts_with(e.writer, 'user:')) "
             f"AND ({about}) AND {rule} "
             "AND (%(newer_than)s::timestamptz IS NULL "
-            "OR e.recorded_at >= date_trunc('milliseconds', %(newer_than)s::timestamptz))"
-            "), used AS ("
-            "INSERT INTO used_word (tenant_id, log_entry_id, act_id, used_at) "
-            "SELECT tenant_id, id, %(act)s::uuid, %(at)s::timestamptz FROM word "
-            "ON CONFLICT ON CONSTRAINT used_word_once DO NOTHING RETURNING log_entry_id"
-            ") SELECT word.id, word.recorded_at FROM word JOIN used ON used.log_entry_id = word.id",
+            "OR e.recorded_at >= date_trunc('milliseconds', %(newer_than)s::timestamptz)) "
+            "AND NOT EXISTS (SELECT 1 FROM used_word w WHERE w.tenant_id = e.tenant_id AND w.log_entry_id = e.id)",
             {
                 "tenant": principal.tenant_id,
                 "ref": ref,
                 "subject": subject_id,
                 "newer_than": newer_than,
-                "act": act_id,
-                "at": at,
                 **parameters,
             },
         )
         row = cursor.fetchone()
     return Word(*row) if row else None
+
+
+def use_words(tenant_id: UUID, entry_ids: Iterable[str], *, act_id: UUID, at: datetime) -> None:
+    """Use words up for one act. Raises EvidenceUnresolved when another act was faster."""
+    ids = sorted(set(entry_ids))
+    if not ids:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO used_word (tenant_id, log_entry_id, act_id, used_at) "
+            "SELECT %(tenant)s::uuid, w, %(act)s::uuid, %(at)s::timestamptz FROM unnest(%(ids)s::text[]) AS w "
+            "ON CONFLICT ON CONSTRAINT used_word_once DO NOTHING",
+            {"tenant": tenant_id, "act": act_id, "at": at, "ids": ids},
+        )
+        if cursor.rowcount != len(ids):
+            raise EvidenceUnresolved
 
 
 def run_of_evidence(tenant_id: UUID, ref: str) -> str:

@@ -1,0 +1,128 @@
+"""What a correction asks, which record it is about, and whether that is still the one that the caller saw.
+
+The record pointed at, or the one that recall would answer with in the same context. Source: the product contract, I4
+and I9.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from memory.access import Principal
+from memory.errors import BadInput, RecordChanged, SubjectRequired
+from memory.queries.recall_candidates import Question, Subject, recall_candidates
+from memory.records import clock
+from memory.records.bindings import Context
+from memory.records.decision import Candidate, Fit, best_of
+from memory.records.guard import may_read_record
+from memory.records.record import Record
+from memory.records.store import find_record, readable_record
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What is asked.
+
+    `record_id`: the record that the caller points at; else `key` and context find it. `expect`: the record seen.
+    """
+
+    new_value: Any
+    context: Context
+    key: str | None = None
+    record_id: str | None = None
+    subject: Subject | None = None
+    broaden: bool = False
+    expect: str | None = None
+    evidence: tuple[str, str] | None = None
+    reason: str | None = None
+    route: str = "fix-value"
+
+    def body(self) -> dict[str, Any]:
+        """As it is kept while it waits for review."""
+        named = {
+            "new_value": self.new_value,
+            "context": {**self.context.values, "broaden_to": self.context.broaden_to},
+            "key": self.key,
+            "record_id": self.record_id,
+            "subject": None if self.subject is None else [self.subject.type, self.subject.id],
+            "broaden": self.broaden,
+            "evidence": None if self.evidence is None else list(self.evidence),
+            "reason": self.reason,
+            "route": self.route,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def target_of(principal: Principal, asked: Correction) -> Record | None:
+    """The record that is corrected: the one pointed at, else what recall would answer with in this context."""
+    if asked.record_id is not None:
+        record = readable_record(principal, asked.record_id)
+        if record.status != "active":
+            raise RecordChanged(
+                active_id=record.superseded_by,
+                expected_id=record.id,
+                status=record.status,
+                differs=["status"],
+            )
+        if asked.key is not None and asked.key != record.key:
+            raise BadInput.at("/key", "is not the key of this record")
+        return record
+    found = _matching(principal, asked)
+    return find_record(principal.tenant_id, found.id) if found is not None else None
+
+
+def _matching(principal: Principal, asked: Correction) -> Candidate | None:
+    question = Question(
+        context=asked.context, keys=[asked.key or ""], subject=_named(principal, asked)
+    )
+    candidates = recall_candidates(principal, question, clock.now())
+    for fit in (Fit.POLICY, Fit.MATCH):
+        fitting = [one for one in candidates if one.fit is fit]
+        if not fitting:
+            continue
+        people = {one.subject_id for one in fitting if one.subject_type == "user"}
+        if len(people) > 1 or any(one.several_people for one in fitting):
+            raise SubjectRequired
+        return best_of(fitting)[0]
+    return None
+
+
+def _named(principal: Principal, asked: Correction) -> Subject | None:
+    if asked.subject is not None:
+        return asked.subject
+    if asked.context.user_id is not None:
+        return Subject("user", asked.context.user_id)
+    return Subject("user", principal.subject) if principal.subject is not None else None
+
+
+def subject_of(principal: Principal, asked: Correction, target: Record | None) -> Subject:
+    """Whom the correction is about: as the record corrected, where the caller may write about that; else the person
+    named.
+    """
+    named = _named(principal, asked)
+    if target is None:
+        if named is None:
+            raise SubjectRequired
+        return named
+    is_theirs = may_read_record(principal, target.subject_type, target.subject_id, target.bindings)
+    return Subject(target.subject_type, target.subject_id) if is_theirs or named is None else named
+
+
+def check_unchanged(asked: Correction, seen: Record | None, target: Record | None) -> None:
+    seen_id = seen.id if seen is not None else None
+    active_id = target.id if target is not None else None
+    expected = asked.expect if asked.expect is not None else seen_id
+    if active_id == seen_id and active_id == expected:
+        return
+    raise RecordChanged(
+        active_id=active_id,
+        expected_id=expected,
+        differs=["value"] if target is not None else ["status"],
+        current=None
+        if target is None
+        else {
+            "recordId": target.id,
+            "value": target.value,
+            "sourceType": target.source_type,
+            "scope": {"level": target.level, "bindings": target.bindings},
+        },
+    )
