@@ -20,13 +20,19 @@ _TICK_SECONDS = 0.25
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 10.0
 # A child that lived this long starts with a clean record.
-_STEADY_SECONDS = 30.0
+_STEADY_SECONDS = 10.0
 _STOP_SECONDS = 15.0
+# A child that ends by itself this often, without one steady run between, is broken, not unlucky.
+_HOPELESS_DEATHS = 8
 _PR_SET_PDEATHSIG = 1
 
 
 class StopRequested(BaseException):
     """A signal asked this process to end; passes through everything that handles errors."""
+
+
+class ChildFailed(RuntimeError):
+    """A child can't be kept running; the message says which and how it ended."""
 
 
 class StopSignals:
@@ -73,7 +79,8 @@ class Child:
         self._waits_for = waits_for
         self._command, self._environ, self._pass_fds = list(command), dict(environ), tuple(pass_fds)
         self._process: subprocess.Popen[bytes] | None = None
-        self._pause_seconds = _FIRST_PAUSE_SECONDS
+        self._deaths = 0
+        self._own_ends = 0
         self._started_at = 0.0
         self._start_again_at = 0.0
 
@@ -89,16 +96,28 @@ class Child:
         )
 
     def death(self) -> str | None:
-        """How it ended, told once, when it has ended since it was last asked."""
+        """How it ended, told once, when it has ended since it was last asked.
+
+        Raises ChildFailed when it keeps ending soon after each start.
+        """
         if self._process is None or (code := self._process.poll()) is None:
             return None
         now = time.monotonic()
         if now - self._started_at > _STEADY_SECONDS:
-            self._pause_seconds = _FIRST_PAUSE_SECONDS
-        self._start_again_at = now + self._pause_seconds
-        self._pause_seconds = min(2 * self._pause_seconds, _LONGEST_PAUSE_SECONDS)
+            self._deaths = self._own_ends = 0
+        pause_seconds = min(_FIRST_PAUSE_SECONDS * 2**self._deaths, _LONGEST_PAUSE_SECONDS)
+        self._start_again_at = now + pause_seconds
+        self._deaths += 1
         self._process = None
-        return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        # Whoever kills it from outside may do so as often as they like.
+        self._own_ends += code >= 0
+        if self._own_ends >= _HOPELESS_DEATHS:
+            raise ChildFailed(
+                f"The {self.name} ended {self._own_ends} times soon after its start, last with {how}. "
+                "What it said itself is above."
+            )
+        return how
 
     def start_when_due(self) -> None:
         """Run the command unless it runs, or must wait after its last end."""
@@ -136,7 +155,7 @@ class Supervisor:
         self._children, self._tick, self._signals, self._say = children, tick, signals, say
 
     def run(self) -> None:
-        """Run until StopRequested or whatever `tick` raises; ends all children before it raises."""
+        """Run until StopRequested, ChildFailed or what `tick` raises; ends all children first."""
         try:
             while True:
                 for child in self._children:

@@ -39,7 +39,7 @@ def shared_programs(programs: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _reachable_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kindmem-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="kindmem-cluster-"))
     folder.chmod(0o711)
     return folder
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from kindmem.postgres.bootstrap import ROLES, bootstrap
+from kindmem.postgres.checks import refusals
 from kindmem.postgres.cluster import Cluster
 
 
@@ -50,6 +52,21 @@ def test_four_bootstraps_at_once_and_one_more_leave_the_same_rights(cluster: Clu
         list(pool.map(lambda name: bootstrap(cluster.url(), name), names))
     bootstrap(cluster.url())
     assert acl() == before
+
+
+@pytest.mark.full
+def test_it_works_on_postgresql_16_which_lacks_what_is_newer(reachable: Path) -> None:
+    older = Cluster(reachable / "data", major=16)
+    older.start()
+    try:
+        bootstrap(older.url())
+        bootstrap(older.url())
+        assert refusals(older.url("kindmem_app", "kindmem")) == []
+        with psycopg.connect(older.url("kindmem_owner", "kindmem")) as connection:
+            connection.execute("CREATE FUNCTION one() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+            connection.execute("ALTER FUNCTION one OWNER TO kindmem_search")
+    finally:
+        older.stop()
 
 
 def test_new_databases_have_the_extensions_already(owner: psycopg.Connection) -> None:

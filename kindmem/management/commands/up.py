@@ -30,12 +30,13 @@ from kindmem.postgres.cluster import Cluster
 from kindmem.postgres.embedded import embedded_database, has_tables, is_embedded
 from kindmem.postgres.errors import ClusterError
 from kindmem.postgres.urls import DATABASE_NAME, app_url
-from kindmem.supervisor import Child, StopRequested, StopSignals, Supervisor
+from kindmem.supervisor import Child, ChildFailed, StopRequested, StopSignals, Supervisor
 
 DEMO_COMMAND = "seed_demo"
 UP_LOCK = "up.lock"
 _BACKLOG = 512
 _DATABASE_PAUSE_SECONDS = 2.0
+_NEWS_SECONDS = 20.0
 
 
 class Command(BaseCommand):
@@ -59,7 +60,7 @@ class Command(BaseCommand):
                 self._up(signals, options)
             except StopRequested:
                 self._say("Stopped")
-            except ClusterError as error:
+            except (ClusterError, ChildFailed) as error:
                 raise CommandError(str(error)) from error
 
     def _up(self, signals: StopSignals, options: dict[str, Any]) -> None:
@@ -164,13 +165,21 @@ class _Run:
         self._as_json = as_json
         self.is_announced = False
         self._next_look_at = 0.0
+        self._next_news_at = time.monotonic() + _NEWS_SECONDS
 
     def tick(self) -> None:
         if self._cluster is not None and time.monotonic() >= self._next_look_at:
             self._look_after(self._cluster)
-        if not self.is_announced and _answers(self._url):
+        if self.is_announced:
+            return
+        status = _status(self._url)
+        if status is not None and status < 500:
             self.is_announced = True
             self._announce()
+        elif time.monotonic() >= self._next_news_at:
+            self._next_news_at = time.monotonic() + _NEWS_SECONDS
+            how = "does not answer yet" if status is None else f"answers with HTTP {status}"
+            self._command.stderr.write(f"The web server {how}; what it says itself is above")
 
     def _look_after(self, cluster: Cluster) -> None:
         if cluster.is_running():
@@ -233,14 +242,15 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _answers(url: str) -> bool:
+def _status(url: str) -> int | None:
+    """The HTTP status of /livez; None while nobody answers."""
     host = url.removeprefix("http://")
     connection = http.client.HTTPConnection(host, timeout=2)
     try:
         connection.request("GET", "/livez")
-        return connection.getresponse().status < 500
-    except OSError:
-        return False
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
     finally:
         connection.close()
 
