@@ -117,7 +117,7 @@ def _meta(found: list[Found], unsearched: list[str]) -> dict[str, Any]:
     }
     sampled = [one.sampled for one in found if one.sampled is not None]
     if sampled:
-        meta["frequenciesFrom"] = sampled[0]
+        meta["sampled"] = sampled[0]
     if unsearched:
         meta["modelsUnavailable"] = unsearched
     return meta

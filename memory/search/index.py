@@ -19,7 +19,7 @@ from memory.search.analysis import LANGUAGES, SIMPLE, Analysis, analyse
 from memory.type_policy import TypePolicy
 
 EMBED_WITHIN_SECONDS = 0.5
-_NUMBER_BITS = 62
+NUMBER_BITS = 62
 _MOST_FREQUENT = 32_767  # smallint; BM25 is flat long before
 
 
@@ -175,7 +175,7 @@ def _document_parameters(
     return {
         "tenant": tenant_id,
         "fact": fact_id,
-        "number": secrets.randbits(_NUMBER_BITS),
+        "number": secrets.randbits(NUMBER_BITS),
         "language": language,
         "has_keyword": analysis is not None,
         "length": analysis.length if analysis is not None else 0,

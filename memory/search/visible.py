@@ -1,4 +1,4 @@
-"""Which facts a search may answer with: the read guard, the caller's filters, and that the fact is not past its time or in review.
+"""Which facts a search may answer with: what the read guard and the filters let through, not past its time, not in review.
 
 Every search carries this condition before its limit, and counts what it ranks by (how many facts there are, how many hold a
 word) over the same facts: what a caller may not see changes nothing of what they get.

@@ -13,6 +13,7 @@ from memory.tenancy import tenant_context
 from memory.type_policy import TypePolicy
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+KEYWORD_ONLY = TypePolicy("note", semantic=False)
 
 
 def add_fact(
@@ -22,16 +23,14 @@ def add_fact(
     *,
     scope: Mapping[str, str] | None = None,
     type: str = "note",
-    policy: TypePolicy | None = None,
+    policy: TypePolicy = KEYWORD_ONLY,
     language: str = "english",
     minute: int = 0,
     expires_at: datetime | None = None,
     review: str | None = None,
 ) -> None:
     """A live fact with its index, `minute` minutes after FIRST."""
-    plan = prepare(
-        policy=policy or TypePolicy(type, semantic=False), language=language, content=content
-    )
+    plan = prepare(policy=policy, language=language, content=content)
     with tenant_context(tenant_id), connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO fact (tenant_id, id, type, scope_text, current_version, created_at, expires_at, review)"
@@ -58,3 +57,22 @@ def add_facts(tenant_id: UUID, contents: Mapping[str, Any] | Iterable[Any], **mo
     )
     for minute, (fact_id, content) in enumerate(named.items()):
         add_fact(tenant_id, fact_id, content, minute=minute, **more)
+
+
+def change_fact(tenant_id: UUID, fact_id: str, content: Any = None, **columns: Any) -> None:
+    """New content, or new values of the head's columns."""
+    with tenant_context(tenant_id), connection.cursor() as cursor:
+        for column, value in columns.items():
+            cursor.execute(
+                f"UPDATE fact SET {column} = %s WHERE tenant_id = %s::uuid AND id = %s",
+                [value, tenant_id, fact_id],
+            )
+        if content is not None:
+            plan = prepare(policy=KEYWORD_ONLY, language="english", content=content)
+            write_index(tenant_id=tenant_id, fact_id=fact_id, plan=plan)
+
+
+def count_rows(tenant_id: UUID, table: str) -> int:
+    with tenant_context(tenant_id), connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table} WHERE tenant_id = %s::uuid", [tenant_id])
+        return int(cursor.fetchone()[0])

@@ -42,7 +42,7 @@ RETRIEVED = {
                 "searchMode": TEXT,
                 "exhaustive": {"type": "boolean"},
                 "candidates": {"type": "integer", "minimum": 0},
-                "frequenciesFrom": {"type": "integer", "minimum": 1},
+                "sampled": {"type": "integer", "minimum": 1},
                 "modelsUnavailable": {"type": "array", "items": TEXT},
             },
         },
@@ -57,8 +57,8 @@ class Retrieve(ApiView):
         description=(
             "Over the facts that the caller may read. `keyword`: any word matches, ranked by BM25; `semantic`: by meaning, the "
             "score is a cosine; `both`: the two fused by rank. `meta` says how it was searched (`searchMode`), whether anything "
-            "can be missing (`exhaustive`) and among how many facts (`candidates`); `frequenciesFrom`: from how many facts word "
-            "frequencies were taken, where not from all."
+            "can be missing (`exhaustive`) and among how many facts (`candidates`); `sampled`: from how many facts the "
+            "statistics that rank words were taken, where not from all."
         ),
         ability="read",
         body=RETRIEVE,
