@@ -84,7 +84,8 @@ content AS (
   INSERT INTO fact_freshness
     (tenant_id, fact_id, strategy, handler, priority, ttl_seconds, last_verified_at, etag, source_version)
   SELECT %(tenant)s::uuid, %(id)s::text, %(strategy)s::text, %(handler)s::text, %(priority)s::int, %(ttl)s::bigint,
-         coalesce(%(last_verified_at)s::timestamptz, revision.recorded_at), %(etag)s::text, %(source_version)s::text
+         coalesce(least(%(last_verified_at)s::timestamptz, revision.recorded_at), revision.recorded_at),
+         %(etag)s::text, %(source_version)s::text
   FROM revision WHERE %(strategy)s::text IS NOT NULL
   ON CONFLICT ON CONSTRAINT fact_freshness_pkey DO UPDATE
   SET (strategy, handler, priority, ttl_seconds, last_verified_at, etag, source_version, last_attempt_at, last_failure)

@@ -5,6 +5,7 @@ causes. A taken id answers the same whether the caller could see its fact or not
 """
 
 import dataclasses
+from datetime import timedelta
 
 from memory.access import Principal, check_write, own_scope
 from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
@@ -17,6 +18,9 @@ from memory.ids import new_text_id
 from memory.log_entry import ABSENT
 from memory.search.index import IndexPlan, prepare, write_index
 from memory.write_policy import WritePolicy, write_policy
+
+CLOCKS_APART = timedelta(minutes=5)
+"""How far a caller's clock may be ahead of the database's."""
 
 
 def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
@@ -86,10 +90,7 @@ def indexed(principal: Principal, fact: FactView, plan: IndexPlan | None) -> Fac
 
 
 def check_source_time(source: Source | None, fact: FactView) -> None:
-    """A source can't have been checked after the write that says so. Raises BadInput."""
-    if (
-        source is not None
-        and source.last_verified_at is not None
-        and source.last_verified_at > fact.recorded_at
-    ):
+    """A source can't have been checked after the write that says so, clocks a little apart aside. Raises BadInput."""
+    said = source.last_verified_at if source is not None else None
+    if said is not None and said > fact.recorded_at + CLOCKS_APART:
         raise BadInput.at("/source/freshness/lastVerifiedAt", "must not be in the future")

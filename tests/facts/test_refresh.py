@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -93,6 +94,12 @@ def test_the_source_comes_back_as_it_was_said_with_its_freshness(app: ApiClient)
         "refresh": {"strategy": "background", "handler": "crm", "priority": 3},
     }
     assert written(app, source=said)["source"] == said
+
+
+def test_a_callers_clock_may_be_a_little_ahead_and_is_not_believed(app: ApiClient) -> None:
+    ahead = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    fact = written(app, source=view(verified=ahead))
+    assert fact["source"]["freshness"]["lastVerifiedAt"] == fact["createdAt"]
 
 
 def test_a_source_that_was_checked_in_the_future_is_refused(app: ApiClient) -> None:

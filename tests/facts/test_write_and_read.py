@@ -10,10 +10,11 @@ import pytest
 import rfc8785
 from django.db import connection
 
+import memory
 from tests.builders import ApiClient, TenantKit
 from tests.facts.shapes import FACTS, PLAIN, at, refusal, written
 
-SCHEMA = json.loads(Path("memory/schemas/fact.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(memory.__file__).parent / "schemas/fact.schema.json").read_text("utf-8"))
 SERVER_SET = {
     "version": 7,
     "createdAt": "2020-01-01T00:00:00Z",
@@ -317,3 +318,26 @@ def test_an_auditor_and_a_key_without_the_ability_write_nothing(acme: TenantKit)
     assert refusal(acme.client("auditor").post(FACTS, PLAIN)) == (403, "permission-denied")
     reader = acme.client("agent", projects=["p1"], may=["read"])
     assert refusal(reader.post(FACTS, PLAIN)) == (403, "permission-denied")
+
+
+def test_the_longest_names_of_the_widest_characters_are_stored_and_found(acme: TenantKit) -> None:
+    everyone = acme.client("app", everything=True)
+    name = "".join(chr(0x1F300 + number) for number in range(256))
+    scope = {"projectId": name, "threadId": name, "participantId": name, "orgId": name}
+    fact = written(
+        everyone, id=name, type=name, scope=scope, subjects=[{"kind": "user", "id": name}]
+    )
+    assert everyone.get(FACTS, {"type": name}).json()["data"] == [fact]
+    assert everyone.get(at(fact)).json() == fact
+
+
+def test_a_word_as_long_as_the_content_may_be_is_stored(app: ApiClient) -> None:
+    fact = written(app, content="z9" * 32_000)
+    assert app.get(at(fact)).json()["size"] == 64_002
+
+
+def test_a_body_of_more_than_a_mebibyte_is_refused_as_one(app: ApiClient) -> None:
+    assert refusal(app.post(FACTS, {**PLAIN, "content": "x" * 1_100_000})) == (
+        413,
+        "content-too-large",
+    )
