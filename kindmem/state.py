@@ -99,7 +99,8 @@ class State:
 def load_or_create(state_dir: Path, signing_keys_path: Path | None = None) -> State:
     """Read the keys, making those that don't exist yet; safe to run at the same time twice.
 
-    `signing_keys_path`: where checkpoints' keys are kept when not in the folder. Raises StateError when the folder or a file in it can't be used.
+    `signing_keys_path`: where checkpoints' keys are kept when not in the folder.
+    Raises StateError when the folder or a file in it can't be used.
     """
     try:
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

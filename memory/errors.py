@@ -383,6 +383,19 @@ class RunDiffers(DomainError):
     sequence: int
 
 
+@dataclass(eq=False)
+class SealRefused(DomainError):
+    """`reason`: checkpoint, anchor, restored or leaf; `size`: the tree size, or leaf, at which it shows."""
+
+    code = "seal-refused"
+    message = (
+        "The stored log of seals is not what was signed or anchored, so nothing was sealed. Verify the tenant's log; after a "
+        "restore from an older backup run restore_epoch."
+    )
+    reason: str
+    size: int
+
+
 class IdempotencyBodyMismatch(DomainError):
     code = "idempotency-key-body-mismatch"
     message = "This Idempotency-Key was used with another request."

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from memory.errors import BadInput, constraint_errors
 from memory.ids import new_id
+from memory.integrity.anchors import begin_anchors
 from memory.models import Tenant
 from memory.search.analysis import LANGUAGES
 from memory.tenancy import tenant_context
@@ -51,4 +52,5 @@ def create_tenant(
             search_language=search_language,
             **settings,
         )
+    begin_anchors(slug)
     return tenant_id

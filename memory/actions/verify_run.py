@@ -1,4 +1,4 @@
-"""Verify a run, or a range of it, keep what was found for lists, and log that it was verified."""
+"""Verify a run, or a range of it: its chain, its seals and the tenant's log of seals; keep what was found, and log it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,16 @@ from django.db import connection, transaction
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import BadInput, InvariantViolated, PermissionDenied
+from memory.integrity.anchors import read_anchors
 from memory.integrity.chain_sql import verify_run_in_sql
 from memory.integrity.rows import Progress
+from memory.integrity.sealed_log import SealedLog, verify_sealed_log
+from memory.integrity.sealed_run import SealComparison, run_seals, stored_records
+from memory.integrity.sealed_run_sql import compare_in_sql
+from memory.integrity.signing import signer
 from memory.integrity.states import ChainReport
 from memory.integrity.stored_run import verify_stored_run
+from memory.integrity.verdict import verdict
 from memory.queries.run_log import check_run_is_readable, has_unreadable_entry
 
 log = structlog.get_logger("kindmem.integrity")
@@ -35,9 +41,10 @@ def verify_run(
     first: int | None = None,
     last: int | None = None,
     in_sql: bool = False,
+    sealed_log: SealedLog | None = None,
     on_batch: Callable[[Progress], None] | None = None,
 ) -> ChainReport:
-    """The report of the run's chain; `in_sql` uses the second verifier.
+    """The report of the run; `in_sql` uses the second verifier. `sealed_log`: the tenant's, when the caller has just verified it.
 
     Raises LogNotFound; PermissionDenied unless the caller may read every entry of the run; BadInput for an empty range.
     """
@@ -46,23 +53,55 @@ def verify_run(
     check_run_is_readable(principal, run_id)
     if has_unreadable_entry(principal, run_id):
         raise PermissionDenied(needs="read on every entry of the run")
-    key: dict[str, Any] = {
-        "tenant_id": principal.tenant_id,
-        "tenant_slug": principal.tenant_slug,
-        "run_id": run_id,
-        "first": first or 0,
-        "last": last,
-    }
     with connection.cursor() as cursor:
-        report = (
-            verify_run_in_sql(cursor, **key)
-            if in_sql
-            else verify_stored_run(cursor, **key, on_batch=on_batch)
-        )
+        if sealed_log is None:
+            sealed_log = sealed_log_of(cursor, principal)
+        report = _report(cursor, principal, run_id, first or 0, last, in_sql, sealed_log, on_batch)
         if first is None and last is None:
             _keep(cursor, principal, report)
     _log(principal, report)
     return report
+
+
+def sealed_log_of(cursor: Any, principal: Principal) -> SealedLog:
+    """The tenant's log of seals, recomputed and held against signatures and anchors."""
+    return verify_sealed_log(
+        cursor,
+        tenant_id=principal.tenant_id,
+        tenant_slug=principal.tenant_slug,
+        anchors=read_anchors(principal.tenant_slug),
+        public_keys=signer().public_keys,
+    )
+
+
+def _report(
+    cursor: Any,
+    principal: Principal,
+    run_id: str,
+    first: int,
+    last: int | None,
+    in_sql: bool,
+    sealed_log: SealedLog,
+    on_batch: Callable[[Progress], None] | None,
+) -> ChainReport:
+    tenant_id = principal.tenant_id
+    seals = run_seals(cursor, tenant_id, run_id, sealed_log.size)
+    key: dict[str, Any] = {
+        "tenant_id": tenant_id,
+        "tenant_slug": principal.tenant_slug,
+        "run_id": run_id,
+        "first": first,
+        "last": last,
+        "sealed_to": seals.sealed_to,
+        "attested_ids": seals.attested_ids,
+    }
+    if in_sql:
+        chain = verify_run_in_sql(cursor, **key)
+        bad = compare_in_sql(cursor, tenant_id, seals, first=first, last=last)
+        return verdict(chain, seals, bad, sealed_log)
+    comparison = SealComparison(seals, stored_records(cursor, tenant_id), first=first, last=last)
+    chain = verify_stored_run(cursor, **key, seals=comparison, on_batch=on_batch)
+    return verdict(chain, seals, comparison.finish(), sealed_log)
 
 
 def _log(principal: Principal, report: ChainReport) -> None:

@@ -57,6 +57,7 @@ STATUS: dict[str, int] = {
     "last-owner": 409,
     "member-exists": 409,
     "run-differs": 409,
+    "seal-refused": 409,
     "erasure-in-progress": 409,
     "idempotency-key-body-mismatch": 409,
     "idempotency-key-in-flight": 409,

@@ -366,6 +366,10 @@ class ChainVerifier:
             if head.head_hash != self._entry_hash:
                 expected, found = tag(head.head_hash), tag(self._entry_hash)
                 self._say(self._sequence, Tampering.LINK, expected, found)
+            elif self._prev_hash is not None and head.prev_hash != self._prev_hash:
+                # The head row hands this link on to the entry that it appends.
+                expected, found = tag(head.prev_hash), tag(self._prev_hash)
+                self._say(self._sequence, Tampering.LINK, expected, found)
             elif head.entry_count != head.next_sequence:
                 self._say(following, Tampering.GAP, str(head.entry_count), str(following))
         elif self._last is None or following <= self._last:

@@ -2,7 +2,7 @@
 -- Parameters: tenant (uuid), tenant_slug, run, first, last (bigint, null = to the end),
 -- sealed_to (bigint), attested (text[]). to_json(text) writes a string as RFC 8785 does.
 WITH stored AS (
-  SELECT e.sequence, e.id, e.hash_version, e.prev_hash, e.entry_hash, e.content_hash, e.scope_text,
+  SELECT e.sequence, e.id, e.kind, e.caused_by, e.hash_version, e.prev_hash, e.entry_hash, e.content_hash, e.scope_text,
          e.payload_text, e.payload_salt, e.payload_erased_at IS NOT NULL AS is_erased,
          lag(e.sequence) OVER place AS before_sequence,
          lead(e.sequence) OVER place AS after_sequence,

@@ -10,11 +10,12 @@
 ending AS (
   SELECT coalesce(newest.sequence, -1) AS sequence,
          coalesce(newest.entry_hash, decode(repeat('00', 32), 'hex')) AS entry_hash,
+         newest.prev_hash, head.prev_hash AS head_prev_hash,
          newest.sequence IS NOT NULL OR %(first)s::bigint = 0 AS is_anchored,
          head.next_sequence, head.head_hash, head.entry_count
   FROM (SELECT) AS always
   LEFT JOIN LATERAL (
-    SELECT e.sequence, e.entry_hash FROM log_entry e
+    SELECT e.sequence, e.entry_hash, e.prev_hash FROM log_entry e
     WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text
       AND e.sequence >= %(first)s::bigint - 1
       AND (%(last)s::bigint IS NULL OR e.sequence <= %(last)s::bigint)
@@ -33,6 +34,7 @@ compared AS (
            WHEN e.sequence + 1 > e.next_sequence THEN 'beyond head'
            WHEN e.sequence + 1 = e.next_sequence THEN
              CASE WHEN e.head_hash IS DISTINCT FROM e.entry_hash THEN 'other head'
+                  WHEN e.head_prev_hash IS DISTINCT FROM e.prev_hash THEN 'other link'
                   WHEN e.entry_count <> e.next_sequence THEN 'other count' END
            WHEN %(last)s::bigint IS NULL OR e.sequence < %(last)s::bigint THEN 'cut'
          END AS verdict
@@ -45,6 +47,7 @@ SELECT t.entries, t.erased, t.linkage_only, t.bad_sequence, t.unattested_sequenc
          WHEN 'head missing' THEN c.sequence
          WHEN 'beyond head' THEN c.next_sequence
          WHEN 'other head' THEN c.sequence
+         WHEN 'other link' THEN c.sequence
          WHEN 'other count' THEN c.sequence + 1
          WHEN 'cut' THEN c.sequence + 1
        END AS end_sequence,
@@ -55,6 +58,7 @@ SELECT t.entries, t.erased, t.linkage_only, t.bad_sequence, t.unattested_sequenc
          WHEN 'head missing' THEN 'a head row'
          WHEN 'beyond head' THEN 'no entry'
          WHEN 'other head' THEN 'sha256:' || encode(c.head_hash, 'hex')
+         WHEN 'other link' THEN 'sha256:' || encode(c.head_prev_hash, 'hex')
          WHEN 'other count' THEN c.entry_count::text
          WHEN 'cut' THEN (c.sequence + 1)::text
        END AS end_expected,
@@ -63,6 +67,7 @@ SELECT t.entries, t.erased, t.linkage_only, t.bad_sequence, t.unattested_sequenc
          WHEN 'head missing' THEN 'no head row'
          WHEN 'beyond head' THEN 'an entry'
          WHEN 'other head' THEN 'sha256:' || encode(c.entry_hash, 'hex')
+         WHEN 'other link' THEN 'sha256:' || encode(c.prev_hash, 'hex')
          WHEN 'other count' THEN (c.sequence + 1)::text
          WHEN 'cut' THEN 'no entry'
        END AS end_found

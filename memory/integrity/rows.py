@@ -37,6 +37,7 @@ class HeadRow(NamedTuple):
     next_sequence: int
     head_hash: bytes
     entry_count: int
+    prev_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)

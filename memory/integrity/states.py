@@ -3,7 +3,7 @@
 Where several states apply, the earlier one in `State` is the answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -98,9 +98,10 @@ class ChainReport:
     erased: int
     linkage_only: int
     first_bad: FirstBad | None = None
+    checkpoint: Mapping[str, Any] | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        """Return the answer of INTEGRITY §5; a checkpoint is added by who knows one."""
+        """Return the answer of INTEGRITY §5."""
         answer: dict[str, Any] = {
             "state": self.state.value,
             "runId": self.run_id,
@@ -112,6 +113,8 @@ class ChainReport:
         }
         if self.head_hash is not None:
             answer["headHash"] = tag(self.head_hash)
+        if self.checkpoint is not None:
+            answer["checkpoint"] = dict(self.checkpoint)
         if self.first_bad is not None:
             answer["firstBad"] = self.first_bad.as_wire()
         return answer
@@ -125,8 +128,9 @@ def state_of(
     linkage_only: int,
     erased: int,
     unsealed: int,
+    is_anchored: bool = True,
 ) -> State:
-    """Return the state that counts amount to. Anchors are not known here, so never UNANCHORED."""
+    """Return the state that counts amount to. Who knows nothing of anchors leaves `is_anchored`."""
     if is_tampered:
         return State.TAMPERED
     if entries == 0:
@@ -139,4 +143,4 @@ def state_of(
         return State.ERASED_ATTESTED
     if unsealed:
         return State.VERIFIED_UNSEALED_TAIL
-    return State.VERIFIED
+    return State.VERIFIED if is_anchored else State.UNANCHORED

@@ -12,6 +12,7 @@ from uuid import UUID
 from memory.integrity.chain import OTHER_RUNS_LOOKED_AT, ChainVerifier
 from memory.integrity.chain_sql import Cursor
 from memory.integrity.rows import EntryRow, HeadRow, Progress
+from memory.integrity.sealed_run import SealComparison
 from memory.integrity.states import ChainReport
 
 BATCH_ENTRIES: Final = 1_000
@@ -25,7 +26,7 @@ ENTRY_COLUMNS: Final = """
 """The columns of `log_entry` e that make an EntryRow, in its order."""
 
 _READ = f"""
-SELECT h.next_sequence, h.head_hash, h.entry_count, batch.*
+SELECT h.next_sequence, h.head_hash, h.entry_count, h.prev_hash, batch.*
 FROM (SELECT) AS always
 LEFT JOIN run_head h ON h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text
 LEFT JOIN LATERAL (
@@ -72,8 +73,11 @@ def read_batch(
         },
     )
     rows = cursor.fetchall()
-    head = None if rows[0][0] is None else HeadRow(rows[0][0], bytes(rows[0][1]), rows[0][2])
-    return [EntryRow._make(row[3:]) for row in rows if row[3] is not None], head
+    next_sequence, head_hash, entry_count, prev_hash = rows[0][:4]
+    head = None
+    if next_sequence is not None:
+        head = HeadRow(next_sequence, bytes(head_hash), entry_count, bytes(prev_hash))
+    return [EntryRow._make(row[4:]) for row in rows if row[4] is not None], head
 
 
 def verify_stored_run(
@@ -87,12 +91,14 @@ def verify_stored_run(
     resume: Progress | None = None,
     sealed_to: int = -1,
     attested_ids: Container[str] = frozenset(),
+    seals: SealComparison | None = None,
     batch_entries: int = BATCH_ENTRIES,
     on_batch: Callable[[Progress], None] | None = None,
 ) -> ChainReport:
     """Verify a run, or a range of it, by `ChainVerifier`; its arguments have the same meaning.
 
-    `on_batch` hears how far it came after each batch: for progress, and to resume elsewhere.
+    `seals` takes the same rows, for the caller to finish. `on_batch` hears how far it came after
+    each batch: for progress, and to resume elsewhere.
     """
 
     def other_runs() -> Iterable[str]:
@@ -116,6 +122,8 @@ def verify_stored_run(
     while True:
         rows, head = read_batch(cursor, **key, from_sequence=from_sequence, last=last, limit=limit)
         verifier.feed(rows)
+        if seals is not None:
+            seals.take(rows)
         progress = verifier.progress
         if on_batch is not None:
             on_batch(progress)

@@ -43,6 +43,7 @@ from memory.models.record import (
     UsedWord,
 )
 from memory.models.route import CorrectionRoute, PolicySource
+from memory.models.seal import Anchor, Checkpoint, SealLeaf
 from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting
 from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
 
@@ -50,7 +51,9 @@ __all__ = [
     "GOVERNANCE_RUN",
     "LOG_KINDS",
     "RESERVED_RUN_PREFIX",
+    "Anchor",
     "ApiKey",
+    "Checkpoint",
     "CorrectionRoute",
     "EmbeddingTask",
     "Fact",
@@ -83,6 +86,7 @@ __all__ = [
     "RecordValue",
     "RunHead",
     "RunVerification",
+    "SealLeaf",
     "SealedCopy",
     "Tenant",
     "UsedWord",

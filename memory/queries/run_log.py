@@ -107,9 +107,10 @@ def run_log(
 
 def _check_run_is_readable(cursor: Any, principal: Principal, run_id: str) -> None:
     rule, parameters = log_guard(principal, "e")
-    # Who reads everything also reads that a run has a head and no entries.
+    # Who reads everything also reads that a run has a head and no entries, or a seal and neither.
     or_head = (
         " OR EXISTS (SELECT 1 FROM run_head h WHERE h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text)"
+        " OR EXISTS (SELECT 1 FROM seal_leaf l WHERE l.tenant_id = %(tenant)s::uuid AND l.run_id = %(run)s::text)"
         if rule == "TRUE"
         else ""
     )

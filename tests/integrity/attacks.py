@@ -80,7 +80,7 @@ def chained(rows: list[EntryRow], run_id: str = RUN, start: int = 0) -> list[Ent
 def head_of(rows: list[EntryRow]) -> HeadRow | None:
     if not rows:
         return None
-    return HeadRow(len(rows), rows[-1].entry_hash, len(rows))
+    return HeadRow(len(rows), rows[-1].entry_hash, len(rows), rows[-1].prev_hash)
 
 
 def entry(sequence: int, version: int, payload: object, **changes: object) -> EntryRow:
@@ -417,13 +417,18 @@ ATTACKS = [
     Attack("head row deleted", lambda rows: (rows, None), (C.LINK, 7)),
     Attack(
         "head row's hash edited",
-        lambda rows: (rows, HeadRow(8, bytes(32), 8)),
+        lambda rows: (rows, HeadRow(8, bytes(32), 8, rows[-1].prev_hash)),
         (C.LINK, 7),
     ),
     Attack(
         "head row's count edited",
-        lambda rows: (rows, HeadRow(8, rows[-1].entry_hash, 9)),
+        lambda rows: (rows, HeadRow(8, rows[-1].entry_hash, 9, rows[-1].prev_hash)),
         (C.GAP, 8),
+    ),
+    Attack(
+        "head row's link edited",
+        lambda rows: (rows, HeadRow(8, rows[-1].entry_hash, 8, bytes(32))),
+        (C.LINK, 7),
     ),
     Attack("payload erased without a word", _erased_without_word, (C.CONTENT, 2)),
     Attack(

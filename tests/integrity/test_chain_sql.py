@@ -43,7 +43,7 @@ CREATE TEMP TABLE log_entry (
   prev_hash bytea, entry_hash bytea, hash_version smallint, caused_by text,
   payload_erased_at timestamptz);
 CREATE TEMP TABLE run_head (
-  tenant_id uuid, run_id text, next_sequence bigint, head_hash bytea, entry_count bigint);
+  tenant_id uuid, run_id text, next_sequence bigint, head_hash bytea, entry_count bigint, prev_hash bytea);
 """
 
 
@@ -62,10 +62,10 @@ def store(cursor: psycopg.Cursor, rows: list[EntryRow], head: HeadRow | None) ->
         " CASE WHEN %s THEN now() END)",
         [(TENANT_ID, RUN, *row) for row in rows],
     )
-    for run_id, stored in {OTHER_RUN: HeadRow(1, bytes(32), 1), RUN: head}.items():
+    for run_id, stored in {OTHER_RUN: HeadRow(1, bytes(32), 1, bytes(32)), RUN: head}.items():
         if stored is not None:
             cursor.execute(
-                "INSERT INTO run_head VALUES (%s, %s, %s, %s, %s)", (TENANT_ID, run_id, *stored)
+                "INSERT INTO run_head VALUES (%s, %s, %s, %s, %s, %s)", (TENANT_ID, run_id, *stored)
             )
 
 

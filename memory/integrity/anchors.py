@@ -1,0 +1,152 @@
+"""The anchor file: the heads of a tenant's log of seals, written down outside the database.
+
+One file a tenant of an instance, JSON lines, only ever appended to: `{"at", "epoch", "note", "size"}`
+for a checkpoint and `{"afterSize", "at", "epoch", "reason"}` where an operator began a new epoch after
+a restore. Whoever writes it holds the file's lock; a line that a crash cut short is skipped.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+
+from memory.canonical import canonical
+from memory.hashing import timestamp_text
+from memory.integrity.notes import NoteError, parse_checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """One checkpoint in the file."""
+
+    epoch: int
+    size: int
+    root_hash: bytes
+    note_text: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorFile:
+    """What the file says. `checkpoints` are those that still bind, oldest first: an epoch that began
+    after a restore leaves out what lay beyond the restored log."""
+
+    epoch: int = 0
+    checkpoints: tuple[Anchored, ...] = ()
+
+    @property
+    def last(self) -> Anchored | None:
+        return self.checkpoints[-1] if self.checkpoints else None
+
+
+def anchor_path(tenant_slug: str) -> Path:
+    """Where this instance writes down the heads of a tenant's log."""
+    instance = quote(settings.KINDMEM_INSTANCE, safe="")
+    folder: Path = settings.KINDMEM_ANCHOR_DIR
+    return folder / instance / f"{tenant_slug}.jsonl"
+
+
+def origin_of(tenant_slug: str, epoch: int) -> str:
+    """The name that a checkpoint is signed under."""
+    origin = f"{settings.KINDMEM_INSTANCE}/{tenant_slug}"
+    return f"{origin}/{epoch}" if epoch else origin
+
+
+def read_anchors(tenant_slug: str) -> AnchorFile:
+    """The file as it is now; empty when there is none."""
+    try:
+        text = anchor_path(tenant_slug).read_text("utf-8")
+    except FileNotFoundError:
+        return AnchorFile()
+    return _parsed(text)
+
+
+def _parsed(text: str) -> AnchorFile:
+    epoch = 0
+    binding: list[Anchored] = []
+    for line in text.split("\n"):
+        try:
+            said = json.loads(line)
+            if "note" in said:
+                note = parse_checkpoint(said["note"])
+                binding.append(
+                    Anchored(
+                        int(said["epoch"]), note.size, note.root_hash, said["note"], said["at"]
+                    )
+                )
+            else:
+                epoch, after = int(said["epoch"]), int(said["afterSize"])
+                binding = [one for one in binding if one.size <= after]
+        except (ValueError, KeyError, TypeError, NoteError):
+            continue  # the empty end, or a line that a crash cut short
+    return AnchorFile(epoch, tuple(binding))
+
+
+def begin_anchors(tenant_slug: str) -> None:
+    """A tenant is made: heads that another tenant of this name anchored earlier don't bind it. Raises OSError."""
+    if not anchor_path(tenant_slug).exists():
+        return
+    with writing_anchors(tenant_slug) as writer:
+        earlier = writer.read()
+        if earlier.checkpoints:
+            writer.begin_epoch(earlier.epoch + 1, 0, "a tenant was made anew under this name")
+
+
+class AnchorWriter:
+    """The file, locked for writing."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def read(self) -> AnchorFile:
+        return _parsed(self._path.read_text("utf-8"))
+
+    def add_checkpoint(self, epoch: int, note_text: str) -> None:
+        """Append a checkpoint; on disk when this returns."""
+        size = parse_checkpoint(note_text).size
+        self._append({"epoch": epoch, "size": size, "note": note_text})
+
+    def begin_epoch(self, epoch: int, after_size: int, reason: str) -> None:
+        """Append that a new epoch begins after the first `after_size` leaves, and why."""
+        self._append({"epoch": epoch, "afterSize": after_size, "reason": reason})
+
+    def _append(self, said: dict[str, Any]) -> None:
+        line = canonical({**said, "at": timestamp_text(datetime.now(UTC))}) + "\n"
+        end = os.lseek(self._descriptor, 0, os.SEEK_END)
+        if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
+            line = "\n" + line  # after a line that a crash cut short
+        os.write(self._descriptor, line.encode())
+        os.fsync(self._descriptor)
+
+
+@contextmanager
+def writing_anchors(tenant_slug: str) -> Iterator[AnchorWriter]:
+    """Hold the file's lock; the file is made when there is none. Raises OSError."""
+    path = anchor_path(tenant_slug)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if is_new:
+            _sync_folder(path.parent)
+        yield AnchorWriter(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,175 @@
+"""Recomputes a tenant's log of seals from its leaves and holds it against what was signed and anchored.
+
+Every leaf's text is hashed again and the tree grown leaf by leaf; at the size of each checkpoint, in
+the database and in the anchor file, the root must be the one that was signed. What contradicts a
+checkpoint is of class `checkpoint`, what contradicts only the anchor file of class `anchor`; the place
+is `kindmem.seals` and the first leaf that no smaller checkpoint vouches for.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from memory.hashing import tag
+from memory.integrity.anchors import AnchorFile
+from memory.integrity.chain_sql import Cursor
+from memory.integrity.checkpoints import StoredCheckpoint, note_of, signer_of, stored_checkpoints
+from memory.integrity.merkle import CompactRange
+from memory.integrity.seal_log import completed_nodes
+from memory.integrity.states import FirstBad, Tampering
+
+SEALS_RUN: Final = "kindmem.seals"
+"""What a report names as run when the log of seals itself is bad; its sequence is the leaf index."""
+
+SIGNATURES_CHECKED: Final = 200
+"""How many of the newest checkpoints have their signatures checked besides their roots."""
+
+_CHUNK_LEAVES: Final = 5_000
+
+_CHUNK = """
+SELECT count(*), coalesce(max(l.leaf_index), -1),
+       string_agg(sha256('\\x00'::bytea || convert_to(l.leaf_text, 'UTF8')), ''::bytea ORDER BY l.leaf_index),
+       string_agg(l.leaf_hash, ''::bytea ORDER BY l.leaf_index),
+       string_agg(l.node_hashes, ''::bytea ORDER BY l.leaf_index),
+       min(l.leaf_index) FILTER (
+         WHERE (l.leaf_type, l.run_id, l.from_sequence::text, l.to_sequence::text) IS DISTINCT FROM
+               (j.leaf ->> 'type', j.leaf ->> 'runId', j.leaf ->> 'fromSequence', j.leaf ->> 'toSequence'))
+FROM seal_leaf l CROSS JOIN LATERAL (SELECT l.leaf_text::jsonb AS leaf) j
+WHERE l.tenant_id = %(tenant)s::uuid AND l.leaf_index >= %(from)s::bigint AND l.leaf_index < %(to)s::bigint
+"""
+
+_FIRST_MISSING = """
+SELECT min(place) FROM generate_series(%(from)s::bigint, %(to)s::bigint) place
+WHERE NOT EXISTS (SELECT FROM seal_leaf l WHERE l.tenant_id = %(tenant)s::uuid AND l.leaf_index = place)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedLog:
+    """What is proven of the log of seals. `size`: leaves under a good signature; `anchored`: those of them under an anchor."""
+
+    size: int
+    anchored: int
+    checkpoint: StoredCheckpoint | None
+    first_bad: FirstBad | None
+
+
+NOTHING_SEALED: Final = SealedLog(0, 0, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A root that the log must have at a size, and what it is that says so."""
+
+    size: int
+    root_hash: bytes
+    by: Tampering
+
+
+def verify_sealed_log(
+    cursor: Cursor,
+    *,
+    tenant_id: UUID,
+    tenant_slug: str,
+    anchors: AnchorFile,
+    public_keys: Iterable[bytes],
+    signatures: int = SIGNATURES_CHECKED,
+) -> SealedLog:
+    """Recompute the whole log. `anchors`: the anchor file as its reader has it; empty where there is none."""
+    rows = stored_checkpoints(cursor, tenant_id)
+    heads: list[_Head] = []
+    bad_note: int | None = None
+    signed: StoredCheckpoint | None = None
+    keys = tuple(public_keys)
+    for place, row in enumerate(rows):
+        note = note_of(row, tenant_slug, anchors.epoch)
+        if note is None or (place < signatures and signer_of(note, keys) is None):
+            bad_note = row.size
+            continue
+        signed = signed or row
+        heads.append(_Head(row.size, row.root_hash, Tampering.CHECKPOINT))
+    heads += [_Head(one.size, one.root_hash, Tampering.ANCHOR) for one in anchors.checkpoints]
+    # A checkpoint before an anchor of the same size: what contradicts both contradicts the nearer one.
+    heads.sort(key=lambda head: (head.size, head.by is Tampering.ANCHOR))
+    walk = _Walk(cursor, tenant_id, heads)
+    bad = walk.first_bad()
+    if bad_note is not None and (bad is None or bad.tampering is Tampering.ANCHOR):
+        vouched = max((head.size for head in heads if head.size < bad_note), default=0)
+        bad = FirstBad(
+            SEALS_RUN, vouched, Tampering.CHECKPOINT, "a note signed by a known key", "another note"
+        )
+    anchored = anchors.last.size if anchors.last else 0
+    size = max(signed.size if signed else 0, anchored)
+    if bad is not None:
+        return SealedLog(0, 0, signed, bad)
+    return SealedLog(size, anchored, signed, None)
+
+
+class _Walk:
+    """Grows the tree over the stored leaves up to the largest head."""
+
+    def __init__(self, cursor: Cursor, tenant_id: UUID, heads: list[_Head]) -> None:
+        self._cursor = cursor
+        self._tenant_id = tenant_id
+        self._heads = heads
+        self._tree = CompactRange()
+        self._vouched = 0
+        self._next = 0
+
+    def first_bad(self) -> FirstBad | None:
+        end = self._heads[-1].size if self._heads else 0
+        while self._tree.size < end:
+            bad = self._chunk(min(self._tree.size + _CHUNK_LEAVES, end))
+            if bad is not None:
+                return bad
+        return None
+
+    def _chunk(self, end: int) -> FirstBad | None:
+        start = self._tree.size
+        parameters: dict[str, Any] = {"tenant": self._tenant_id, "from": start, "to": end}
+        self._cursor.execute(_CHUNK, parameters)
+        count, _, texts, hashes, nodes, odd = self._cursor.fetchone()
+        if count != end - start:
+            self._cursor.execute(_FIRST_MISSING, {**parameters, "to": end - 1})
+            [missing] = self._cursor.fetchone()
+            return self._say(missing, self._first_head_past(missing), "a leaf", "no leaf")
+        computed, stored, shortcuts = bytes(texts), bytes(hashes), bytes(nodes)
+        if odd is not None:
+            return self._say(odd, Tampering.CHECKPOINT, "the leaf's own words", "other columns")
+        place = 0
+        for offset in range(0, len(computed), 32):
+            hash = computed[offset : offset + 32]
+            made = completed_nodes(self._tree, hash)
+            kept = shortcuts[place : place + len(made)]
+            place += len(made)
+            index = self._tree.size
+            self._tree.append_hash(hash)
+            bad = self._judge_heads()
+            if bad is not None:
+                return bad
+            if hash != stored[offset : offset + 32] or made != kept:
+                return self._say(index, Tampering.CHECKPOINT, tag(hash), "another hash")
+        if place != len(shortcuts):
+            return self._say(start, Tampering.CHECKPOINT, "its subtree roots", "more of them")
+        return None
+
+    def _judge_heads(self) -> FirstBad | None:
+        """Compare the root with every head of this size."""
+        while self._next < len(self._heads) and self._heads[self._next].size == self._tree.size:
+            head = self._heads[self._next]
+            root = self._tree.root()
+            if root != head.root_hash:
+                return self._say(self._vouched, head.by, tag(head.root_hash), tag(root))
+            self._next += 1
+            if self._next == len(self._heads) or self._heads[self._next].size != self._tree.size:
+                self._vouched = head.size
+        return None
+
+    def _first_head_past(self, index: int) -> Tampering:
+        """What vouches for a leaf: a checkpoint where one covers it, else the anchor file."""
+        covering = {head.by for head in self._heads if head.size > index}
+        return Tampering.CHECKPOINT if Tampering.CHECKPOINT in covering else Tampering.ANCHOR
+
+    def _say(self, index: int, by: Tampering, expected: str, found: str) -> FirstBad:
+        return FirstBad(SEALS_RUN, index, by, expected, found)

@@ -1,0 +1,4 @@
+DROP TABLE anchor;
+DROP TABLE checkpoint;
+DROP TABLE seal_leaf;
+DROP FUNCTION seal_leaf_continues_log();
