@@ -17,7 +17,7 @@ from memory.search.found import Found
 from memory.search.fusion import depth_for, fuse
 from memory.search.keyword import search_by_keyword
 from memory.search.semantic import models_in_use, question_vectors, search_by_meaning
-from memory.search.visible import Filters
+from memory.search.visible import Filters, pin_plans
 from memory.tenancy import tenant_context
 
 Mode = Literal["list", "keyword", "semantic", "both"]
@@ -67,6 +67,7 @@ def retrieve(principal: Principal, asked: Retrieval) -> Retrieved:
             raise Unavailable from error
     depth = depth_for(asked.limit) if asked.mode == "both" else asked.limit
     with tenant_context(principal.tenant_id):
+        pin_plans()
         found: list[Found] = []
         unsearched: list[str] = []
         if asked.mode != "semantic":

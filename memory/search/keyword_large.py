@@ -61,7 +61,8 @@ WITH hit AS MATERIALIZED (
     AND p.document = ANY ((SELECT array_agg(document) FROM kept)::bigint[])
   GROUP BY document
 ), best AS (
-  SELECT k.document, k.score + coalesce(r.score, 0) AS score FROM kept k LEFT JOIN rest r ON r.document = k.document
+  SELECT document, sum(score) AS score
+  FROM (SELECT document, score FROM kept UNION ALL SELECT document, score FROM rest) added GROUP BY document
   ORDER BY score DESC FETCH FIRST (%(limit)s::int) ROWS WITH TIES
 )
 SELECT d.fact_id, b.score * %(step)s::float8, d.created_at
