@@ -6,6 +6,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import get_language, get_language_bidi
 
+from corrections.navigation import links_of
+
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
 HTMX_CONFIG = (
@@ -15,6 +17,7 @@ HTMX_CONFIG = (
 
 def look(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
+    visit = getattr(request, "visit", None)
     return {
         "theme": theme if theme in THEMES else "",
         "language": get_language() or "en",
@@ -22,5 +25,6 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "htmx_config": HTMX_CONFIG,
         "product_version": settings.KINDMEM_VERSION,
         "request_id": getattr(request, "request_id", ""),
-        "visit": getattr(request, "visit", None),
+        "visit": visit,
+        "navigation": links_of(visit) if visit is not None else [],
     }

@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from corrections.operators import operators
 from kindmem import health
 
 urlpatterns = [
@@ -9,6 +10,9 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("v1/", include("memory.api.urls")),
+    path("account/", include("allauth.urls")),
+    path("operator/", operators.urls),
+    path("", include("corrections.urls")),
 ]
 handler404 = "kindmem.failures.not_found"
 handler500 = "kindmem.failures.server_error"

@@ -1,0 +1,217 @@
+"""What pages take: shapes only. Rules that need reads are the actions'."""
+
+import zoneinfo
+from datetime import datetime, time, timedelta
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from corrections.queries.access_log import ACTS
+from corrections.remembered import STATE_NAMES, state_badge
+from corrections.words import CHAIN_STATES, KINDS, LOOKING_REASONS
+
+ID_MAX = 256
+_ANY = ("", _("Any"))
+
+
+def _days(form: forms.Form) -> dict[str, Any]:
+    """The days `since` and `until` as moments in the reader's zone, until the end of its day."""
+    given = form.cleaned_data
+    zone = timezone.get_current_timezone()
+    since, until = given.get("since"), given.get("until")
+    return {
+        "since": datetime.combine(since, time.min, zone) if since else None,
+        "until": datetime.combine(until + timedelta(days=1), time.min, zone) if until else None,
+    }
+
+
+def _day(label: Any) -> forms.DateField:
+    return forms.DateField(
+        label=label,
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
+
+
+class FilterForm(forms.Form):
+    """A filter in the address: what does not fit is left out, and the form says so."""
+
+    use_required_attribute = False
+
+    def wanted(self) -> dict[str, Any]:
+        """The values that are set and valid."""
+        self.is_valid()
+        return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
+
+
+class RunsFilter(FilterForm):
+    run = forms.CharField(
+        label=_("Run"),
+        required=False,
+        max_length=ID_MAX,
+        widget=forms.TextInput(attrs={"data-filter": "", "placeholder": _("whole run id")}),
+    )
+    status = forms.ChoiceField(
+        label=_("Chain"),
+        required=False,
+        choices=[_ANY, *((state, badge.words) for state, badge in CHAIN_STATES.items())],
+    )
+    kind = forms.ChoiceField(label=_("Holds a"), required=False, choices=[_ANY, *KINDS.items()])
+    actor = forms.CharField(label=_("Actor"), required=False, max_length=ID_MAX)
+    since = _day(_("From day"))
+    until = _day(_("To day"))
+
+    def moments(self) -> dict[str, Any]:
+        return _days(self)
+
+
+class EntriesFilter(FilterForm):
+    kind = forms.ChoiceField(
+        label=_("Kind"),
+        required=False,
+        choices=[_ANY, *KINDS.items()],
+        widget=forms.Select(attrs={"data-filter": ""}),
+    )
+    actor = forms.CharField(label=_("Actor"), required=False, max_length=ID_MAX)
+
+
+class AccessFilter(FilterForm):
+    act = forms.ChoiceField(
+        label=_("What"),
+        required=False,
+        choices=[_ANY, *ACTS.items()],
+        widget=forms.Select(attrs={"data-filter": ""}),
+    )
+    since = _day(_("From day"))
+    until = _day(_("To day"))
+
+    def moments(self) -> dict[str, Any]:
+        return _days(self)
+
+
+class ReasonForm(forms.Form):
+    """Why somebody looks."""
+
+    reason = forms.ChoiceField(
+        label=_("Reason"), choices=[("", _("Choose a reason")), *LOOKING_REASONS.items()]
+    )
+
+
+class ExportForm(ReasonForm):
+    format = forms.ChoiceField(
+        label=_("File"),
+        choices=[
+            ("jsonl", _("JSON lines: every entry as the API answers it")),
+            ("csv", _("CSV: for a spreadsheet")),
+        ],
+        widget=forms.RadioSelect,
+        initial="jsonl",
+    )
+
+
+class VerifyForm(forms.Form):
+    first = forms.IntegerField(label=_("From entry"), required=False, min_value=0)
+    last = forms.IntegerField(label=_("To entry"), required=False, min_value=0)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        first, last = given.get("first"), given.get("last")
+        if first is not None and last is not None and first > last:
+            self.add_error("last", _("The last entry must not come before the first."))
+        return given
+
+
+def _zones() -> list[tuple[str, Any]]:
+    names = sorted(zoneinfo.available_timezones())
+    return [("", _("The workspace's"))] + [
+        (name, name.replace("_", " ")) for name in names if "/" in name or name == "UTC"
+    ]
+
+
+class SettingsForm(forms.Form):
+    time_zone = forms.ChoiceField(
+        label=_("Time zone"), required=False, choices=_zones, help_text=_("Times are shown in it.")
+    )
+    theme = forms.ChoiceField(
+        label=_("Colours"),
+        required=False,
+        choices=[("", _("As the device says")), ("light", _("Light")), ("dark", _("Dark"))],
+        widget=forms.RadioSelect,
+    )
+    shortcuts = forms.BooleanField(label=_("Keyboard shortcuts"), required=False)
+
+
+class MemoryFilter(FilterForm):
+    q = forms.CharField(
+        label=_("Search"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"data-filter": "", "type": "search"}),
+    )
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[("", _("In use")), *((one, state_badge(one).words) for one in STATE_NAMES)],
+    )
+    source_type = forms.ChoiceField(
+        label=_("Where from"),
+        required=False,
+        choices=[
+            _ANY,
+            ("user_stated", _("I said it")),
+            ("user_correction", _("I corrected it")),
+            ("agent_inferred", _("An agent guessed it")),
+            ("system_record", _("A system")),
+        ],
+    )
+    agent = forms.CharField(label=_("Agent"), required=False, max_length=ID_MAX)
+    since = _day(_("Since day"))
+
+    def moments(self) -> dict[str, Any]:
+        return {"since": _days(self)["since"]}
+
+
+class ActForm(forms.Form):
+    """What every act on a memory takes: why, if one wants to say, and what was seen."""
+
+    reason = forms.CharField(
+        label=_("Why? (you need not say)"),
+        required=False,
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    expect = forms.CharField(widget=forms.HiddenInput, required=False, max_length=ID_MAX)
+    once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+
+class FixForm(ActForm):
+    new_value = forms.CharField(
+        label=_("What is right"), max_length=10_000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    case_name = forms.RegexField(
+        r"^[A-Za-z0-9_.-]{1,64}$",
+        label=_("Kind of case"),
+        required=False,
+        help_text=_("Such as trip_id or order."),
+    )
+    case_value = forms.CharField(
+        label=_("Which one"), required=False, max_length=200, help_text=_("Such as PUNE-0304.")
+    )
+    field_order = ("new_value", "case_name", "case_value", "reason", "expect", "once")
+
+    def __init__(self, *args: Any, needs_case: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.needs_case = needs_case
+        if not needs_case:
+            del self.fields["case_name"], self.fields["case_value"]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if self.needs_case and not (given.get("case_name") and given.get("case_value")):
+            self.add_error(
+                "case_name",
+                _("Name the case in which this is right, or press “Everywhere” below."),
+            )
+        return given

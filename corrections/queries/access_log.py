@@ -1,0 +1,85 @@
+"""Who looked: sign-ins, reveals, exports and verifications, from the tenant's own log of governance, newest first."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from memory.access import Principal
+from memory.models.log import GOVERNANCE_RUN
+from memory.queries.run_log import STAMP
+
+ACTS: dict[str, Promise] = {
+    "member.signed-in": _("Signed in"),
+    "entry.revealed": _("Revealed an entry"),
+    "record.revealed": _("Revealed a memory"),
+    "log.exported": _("Exported a run"),
+    "access-log.exported": _("Exported the access log"),
+    "memory.exported": _("Downloaded a person's memory"),
+    "log.verified": _("Verified"),
+    "page-link.made": _("Made a page link"),
+}
+"""Types of governance entries that tell of looking, rather than of changing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One act of looking. `details`: the entry's payload, which holds ids and codes only."""
+
+    sequence: int
+    at: str
+    writer: str
+    act: str
+    details: dict[str, Any]
+
+
+def accesses(
+    principal: Principal,
+    *,
+    act: str | None = None,
+    writer: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    before: int | None = None,
+    limit: int,
+) -> list[Access]:
+    """At most `limit`, newest first."""
+    where = ""
+    if writer:
+        where += " AND e.writer = %(writer)s::text"
+    if since is not None:
+        where += " AND e.recorded_at >= %(since)s::timestamptz"
+    if until is not None:
+        where += " AND e.recorded_at < %(until)s::timestamptz"
+    if before is not None:
+        where += " AND e.sequence < %(before)s::bigint"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT e.sequence, {STAMP.format(column="e.recorded_at")}, e.writer, e.payload_text
+            FROM log_entry e
+            WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND e.payload_text IS NOT NULL
+              AND e.payload_text::jsonb ->> 'type' = ANY(%(acts)s::text[]){where}
+            ORDER BY e.sequence DESC LIMIT %(limit)s::int
+            """,
+            {
+                "tenant": principal.tenant_id,
+                "run": GOVERNANCE_RUN,
+                "acts": [act] if act else list(ACTS),
+                "writer": writer,
+                "since": since,
+                "until": until,
+                "before": before,
+                "limit": limit,
+            },
+        )
+        rows = cursor.fetchall()
+    found = []
+    for sequence, at, who, payload_text in rows:
+        details = json.loads(payload_text)
+        found.append(Access(sequence, at, who, details.pop("type"), details))
+    return found

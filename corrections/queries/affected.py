@@ -1,0 +1,91 @@
+"""Which memories a wider correction changes, so that a person can see the exact set first; and the seal that binds them to it.
+
+The set is the record, whatever stands in the wider place, and what was derived from either. The seal names route, place, person
+and the set with versions, and holds for ten minutes: a changed set needs a fresh look.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from django.core import signing
+from django.db import connection
+
+from memory.access import Principal
+from memory.canonical import canonical
+from memory.records.record import Record
+
+HOLDS_SECONDS = 600
+SHOWN_MOST = 20
+_SALT = "kindmem widening"
+
+_AFFECTED = """
+WITH RECURSIVE hit (id) AS (
+  SELECT r.id FROM memory_record r
+  WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
+    AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL
+    AND (r.id = %(id)s::text OR (r.level = %(level)s::text AND r.bindings_text = %(bindings)s::text))
+  UNION
+  SELECT l.record_id FROM hit h JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = h.id
+)
+SELECT r.id, r.key, r.row_version, v.value_text FROM hit h
+JOIN memory_record r ON r.tenant_id = %(tenant)s::uuid AND r.id = h.id AND r.status = 'active' AND r.review IS NULL
+LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
+ORDER BY r.id LIMIT 1001
+"""
+_UNTOUCHED = """
+SELECT count(*) FROM memory_record r
+WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
+  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT r.id = ANY(%(hit)s::text[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    id: str
+    key: str
+    row_version: int
+    value_text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """`untouched`: active memories of the same thing, bound to cases of their own, which stay."""
+
+    affected: Sequence[Affected]
+    untouched: int
+    seal: str
+
+
+def _set_digest(affected: Sequence[Affected]) -> str:
+    return sha256(canonical([[one.id, one.row_version] for one in affected]).encode()).hexdigest()
+
+
+def widening_of(principal: Principal, record: Record, *, route: str) -> Widening:
+    """What a correction to the record's own level and bindings would change, read now."""
+    named = {
+        "tenant": principal.tenant_id,
+        "subject_type": record.subject_type,
+        "subject": record.subject_id,
+        "key": record.key,
+        "id": record.id,
+        "level": record.level,
+        "bindings": record.bindings_text,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_AFFECTED, named)
+        affected = [Affected(*row) for row in cursor.fetchall()]
+        cursor.execute(_UNTOUCHED, {**named, "hit": [one.id for one in affected]})
+        untouched = cursor.fetchone()[0]
+    bound = [route, record.id, principal.writer, _set_digest(affected)]
+    return Widening(affected, untouched, signing.dumps(bound, salt=_SALT))
+
+
+def is_still(widening: Widening, seal: str) -> bool:
+    """Whether the seal was made for just this set, by this person, a short while ago."""
+    try:
+        seen = signing.loads(seal, salt=_SALT, max_age=HOLDS_SECONDS)
+        now = signing.loads(widening.seal, salt=_SALT)
+    except signing.BadSignature:
+        return False
+    return bool(seen == now)

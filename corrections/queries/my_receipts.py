@@ -1,0 +1,75 @@
+"""The receipts of acts on what is remembered about one person, newest first; and one with the values that are still there."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.errors import ReceiptNotFound
+from memory.records.receipts import Receipt, find_receipt
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptLine:
+    number: str
+    route: str
+    record_id: str
+    key: str
+    scope_text: str
+    made_at: datetime
+    undo_until: datetime | None
+    undone_at: datetime | None
+
+
+_MINE = """
+FROM receipt p JOIN memory_record r ON r.tenant_id = p.tenant_id AND r.id = p.record_id
+WHERE p.tenant_id = %(tenant)s::uuid AND r.subject_type = 'user' AND r.subject_id = %(subject)s::text
+"""
+
+
+def my_receipts(
+    principal: Principal, *, before: tuple[datetime, str] | None = None, limit: int
+) -> list[ReceiptLine]:
+    """At most `limit`, newest first."""
+    where = ""
+    if before is not None:
+        where = " AND (p.made_at, p.number) < (%(at)s::timestamptz, %(number)s::text)"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT p.number, p.route, p.record_id, r.key, p.scope_text, p.made_at, p.undo_until, p.undone_at "
+            f"{_MINE}{where} ORDER BY p.made_at DESC, p.number DESC LIMIT %(limit)s::int",
+            {
+                "tenant": principal.tenant_id,
+                "subject": principal.subject,
+                "at": before[0] if before else None,
+                "number": before[1] if before else None,
+                "limit": limit,
+            },
+        )
+        return [ReceiptLine(*row) for row in cursor.fetchall()]
+
+
+def my_receipt(principal: Principal, number: str) -> tuple[Receipt, str]:
+    """The receipt and the key it is about. Raises ReceiptNotFound, also for another person's."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT r.key {_MINE} AND p.number = %(number)s::text",
+            {"tenant": principal.tenant_id, "subject": principal.subject, "number": number},
+        )
+        row = cursor.fetchone()
+    receipt = find_receipt(principal.tenant_id, number) if row is not None else None
+    if row is None or receipt is None:
+        raise ReceiptNotFound
+    return receipt, row[0]
+
+
+def values_of(principal: Principal, record_ids: list[str]) -> dict[str, str]:
+    """Canonical texts of the values that are still there."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT v.record_id, v.value_text FROM record_value v "
+            "WHERE v.tenant_id = %(tenant)s::uuid AND v.record_id = ANY(%(ids)s::text[])",
+            {"tenant": principal.tenant_id, "ids": record_ids},
+        )
+        return dict(cursor.fetchall())

@@ -1,0 +1,177 @@
+"""A run's entries as pages show them: everything but the payload, by sequence, in either direction, under the read guard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from corrections.words import Words, kind_words
+from memory.access import Principal
+from memory.hashing import tag
+from memory.queries.run_log import STAMP, log_guard
+
+_COLUMNS = f"""
+e.id, e.sequence, e.kind, e.actor, {STAMP.format(column="e.recorded_at")}, octet_length(e.payload_text),
+e.payload_erased_at IS NOT NULL, e.caused_by, e.entry_hash, e.writer
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """One entry without its payload. `at`: RFC 3339 text; `payload_bytes` is None for none."""
+
+    id: str
+    sequence: int
+    kind: str
+    actor: str | None
+    at: str
+    payload_bytes: int | None
+    is_erased: bool
+    caused_by: str | None
+    entry_hash: str
+    writer: str
+
+    @property
+    def kind_words(self) -> Words:
+        return kind_words(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is known of a run besides its entries."""
+
+    run_id: str
+    entry_count: int
+    next_sequence: int
+    head_hash: str
+    first_at: str
+    last_at: str
+    state: str
+    verified_to: int | None
+    first_bad_sequence: int | None
+    verified_at: str | None
+
+
+def _line(row: Sequence[Any]) -> EntryLine:
+    return EntryLine(*row[:8], tag(bytes(row[8])), row[9])
+
+
+def _conditions(
+    principal: Principal, run_id: str, kind: str | None, actor: str | None
+) -> tuple[str, dict[str, Any]]:
+    rule, parameters = log_guard(principal, "e")
+    where = f"e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND {rule}"
+    if kind:
+        where += " AND e.kind = %(kind)s::text"
+    if actor:
+        where += " AND e.actor = %(actor)s::text"
+    given = {"tenant": principal.tenant_id, "run": run_id, "kind": kind, "actor": actor}
+    return where, {**given, **parameters}
+
+
+def entry_lines(
+    principal: Principal,
+    run_id: str,
+    *,
+    kind: str | None = None,
+    actor: str | None = None,
+    after: int | None = None,
+    before: int | None = None,
+    limit: int,
+) -> list[EntryLine]:
+    """At most `limit` entries after (or before) a sequence, always in ascending order."""
+    where, parameters = _conditions(principal, run_id, kind, actor)
+    bound, order = "", "ASC"
+    if before is not None:
+        bound, order = " AND e.sequence < %(bound)s::bigint", "DESC"
+    elif after is not None:
+        bound = " AND e.sequence > %(bound)s::bigint"
+    parameters |= {"bound": before if before is not None else after, "limit": limit}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_COLUMNS} FROM log_entry e WHERE {where}{bound} ORDER BY e.sequence {order} LIMIT %(limit)s::int",
+            parameters,
+        )
+        lines = [_line(row) for row in cursor.fetchall()]
+    return lines if order == "ASC" else lines[::-1]
+
+
+def neighbours(
+    principal: Principal,
+    run_id: str,
+    sequence: int,
+    *,
+    kind: str | None = None,
+    actor: str | None = None,
+) -> tuple[int | None, int | None]:
+    """The sequences before and after an entry, within the filter."""
+    where, parameters = _conditions(principal, run_id, kind, actor)
+    parameters["sequence"] = sequence
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT (SELECT e.sequence FROM log_entry e WHERE {where} AND e.sequence < %(sequence)s::bigint "
+            f"ORDER BY e.sequence DESC LIMIT 1), (SELECT e.sequence FROM log_entry e WHERE {where} "
+            "AND e.sequence > %(sequence)s::bigint ORDER BY e.sequence LIMIT 1)",
+            parameters,
+        )
+        row = cursor.fetchone()
+    return row[0], row[1]
+
+
+def run_facts(principal: Principal, run_id: str) -> RunFacts | None:
+    """The run's head and what the last verification found; None for a run without a head."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT h.run_id, h.entry_count, h.next_sequence, h.head_hash, {STAMP.format(column="h.first_at")},
+                   {STAMP.format(column="h.last_at")}, coalesce(v.state, 'unverified'), v.verified_to,
+                   v.first_bad_sequence, {STAMP.format(column="v.verified_at")}
+            FROM run_head h LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.run_id = h.run_id
+            WHERE h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text
+            """,
+            {"tenant": principal.tenant_id, "run": run_id},
+        )
+        row = cursor.fetchone()
+    return None if row is None else RunFacts(*row[:3], tag(bytes(row[3])), *row[4:])
+
+
+def count_of_runs(principal: Principal, *, most: int) -> int:
+    """How many runs the tenant has, counted no further than `most`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM run_head WHERE tenant_id = %(tenant)s::uuid LIMIT %(most)s::int) r",
+            {"tenant": principal.tenant_id, "most": most},
+        )
+        return int(cursor.fetchone()[0])
+
+
+def count_of_newer_runs(principal: Principal, since: str, *, most: int) -> int:
+    """How many runs began after a moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM run_head WHERE tenant_id = %(tenant)s::uuid "
+            "AND date_trunc('milliseconds', first_at) > %(since)s::timestamptz LIMIT %(most)s::int) r",
+            {"tenant": principal.tenant_id, "since": since, "most": most},
+        )
+        return int(cursor.fetchone()[0])
+
+
+def count_of_entries(
+    principal: Principal,
+    run_id: str,
+    *,
+    kind: str | None = None,
+    actor: str | None = None,
+    after: int | None = None,
+    most: int,
+) -> int:
+    """How many entries match, counted no further than `most`."""
+    where, parameters = _conditions(principal, run_id, kind, actor)
+    bound = " AND e.sequence > %(after)s::bigint" if after is not None else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM (SELECT 1 FROM log_entry e WHERE {where}{bound} LIMIT %(most)s::int) r",
+            {**parameters, "after": after, "most": most},
+        )
+        return int(cursor.fetchone()[0])

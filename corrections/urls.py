@@ -1,0 +1,55 @@
+"""The addresses of pages. Each tenant's are under `/t/<tenant>/`; ids are one segment each."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from corrections import converters  # noqa: F401  # registers `any_id` before routes use it
+from corrections.views import (
+    audit_access,
+    audit_entry,
+    audit_export,
+    audit_runs,
+    audit_verify,
+    entrance,
+    me_acts,
+    me_memory,
+    me_receipts,
+    settings,
+)
+
+_audit: list[URLPattern | URLResolver] = [
+    path("runs/", audit_runs.runs, name="runs"),
+    path("runs/newer/", audit_runs.newer_runs, name="newer-runs"),
+    path("run/<any_id:run_id>/", audit_runs.run, name="run"),
+    path("run/<any_id:run_id>/newer/", audit_runs.newer_entries, name="newer-entries"),
+    path("run/<any_id:run_id>/verify/", audit_verify.verify, name="verify"),
+    path("run/<any_id:run_id>/export/", audit_export.export, name="export"),
+    path("e/<any_id:run_id>/<int:sequence>/", audit_entry.entry, name="entry"),
+    path("entry/<any_id:entry_id>/", audit_entry.entry_by_its_id, name="entry-by-id"),
+    path("verifications/", audit_verify.results, name="verifications"),
+    path("verifications/<uuid:result_id>/", audit_verify.result, name="verification"),
+    path("access/", audit_access.access_log, name="access-log"),
+]
+
+_tenant: list[URLPattern | URLResolver] = [
+    path("", entrance.home, name="home"),
+    path("link/<slug:token>/", entrance.page_link, name="page-link"),
+    path("memory/", me_memory.memory_list, name="memory-list"),
+    path("memory/<any_id:record_id>/", me_memory.memory_detail, name="memory"),
+    path("memory/<any_id:record_id>/confirm", me_acts.confirm, name="confirm"),
+    path("memory/<any_id:record_id>/widen", me_acts.widen, name="widen"),
+    path(
+        "memory/<any_id:record_id>/correct/<any_id:route>",
+        me_acts.correct_by_route,
+        name="correct",
+    ),
+    path("receipts/", me_receipts.receipts, name="my-corrections"),
+    path("receipts/<any_id:number>/", me_receipts.receipt, name="receipt"),
+    path("settings/", settings.settings, name="settings"),
+    path("audit/", include(_audit)),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", entrance.start, name="start"),
+    path("tenants/", entrance.tenants, name="tenants"),
+    path("t/<slug:tenant>/", include(_tenant)),
+]

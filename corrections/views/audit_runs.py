@@ -1,0 +1,193 @@
+"""Runs for those who audit: the list with its filters, and one run as a timeline, by cause, or as a table."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET
+
+from corrections.cause_tree import by_cause
+from corrections.forms import EntriesFilter, RunsFilter
+from corrections.htmx import render_page, wants_fragment
+from corrections.paging import address, chips
+from corrections.queries.names import names_of
+from corrections.queries.run_entries import (
+    EntryLine,
+    count_of_entries,
+    count_of_newer_runs,
+    count_of_runs,
+    entry_lines,
+    run_facts,
+)
+from corrections.visit import GOVERNING, Visit, in_tenant
+from corrections.words import chain_badge
+from memory.api.pagination import make_cursor, read_cursor
+from memory.errors import BadInput, LogNotFound
+from memory.queries.run_log import check_run_is_readable, run_heads
+
+RUNS_A_PAGE = 40
+ENTRIES_A_PAGE = 60
+COUNTED_MOST = 10_000
+VIEWS = ("timeline", "cause", "table")
+
+
+@require_GET
+@in_tenant(*GOVERNING)
+def runs(visit: Visit) -> HttpResponse:
+    request = visit.request
+    form = RunsFilter(request.GET)
+    wanted = form.wanted()
+    if "run" in wanted and run_facts(visit.principal, wanted["run"]) is not None:
+        return HttpResponseRedirect(visit.url("run", wanted["run"]))
+    filters = {name: wanted.get(name) for name in ("status", "kind", "actor")} | form.moments()
+    cursor_filters = {**filters, "page": "runs"}
+    try:
+        position = read_cursor(
+            visit.principal, "runs", cursor_filters, request.GET.get("after") or None
+        )
+    except BadInput:
+        position = None  # the filter changed: start from the newest
+    heads = (
+        []
+        if "run" in wanted
+        else run_heads(
+            visit.principal,
+            **filters,
+            after=(position[0], position[1]) if position else None,
+            limit=RUNS_A_PAGE + 1,
+        )
+    )
+    shown = heads[:RUNS_A_PAGE]
+    for head in shown:
+        head["badge"] = chain_badge(head["integrity"]["state"])
+    older = None
+    if len(heads) > RUNS_A_PAGE:
+        last = shown[-1]
+        cursor = make_cursor(
+            visit.principal, "runs", cursor_filters, [last["firstAt"], last["runId"]]
+        )
+        older = address(request, after=cursor)
+    context = {
+        "form": form,
+        "chips": chips(request, form),
+        "heads": shown,
+        "older": older,
+        "newest": address(request, drop=("after",)) if position else None,
+        "total": None if shown else count_of_runs(visit.principal, most=COUNTED_MOST),
+        "clear_url": request.path,
+        "newest_at": shown[0]["firstAt"] if shown and not position else None,
+    }
+    return render_page(request, "audit/runs.html", context, fragment="audit/_runs.html")
+
+
+@require_GET
+@in_tenant(*GOVERNING)
+def newer_runs(visit: Visit) -> HttpResponse:
+    """How many runs began since; a fragment for the pill, and without htmx the list itself."""
+    since = visit.request.GET.get("since", "")
+    if not wants_fragment(visit.request):
+        return HttpResponseRedirect(visit.url("runs"))
+    count = count_of_newer_runs(visit.principal, since, most=1000) if since else 0
+    words = ngettext("%(count)d new run – show", "%(count)d new runs – show", count)
+    return _pill(visit.request, count, words % {"count": count}, visit.url("runs"))
+
+
+def _pill(request: HttpRequest, count: int, words: str, url: str) -> HttpResponse:
+    context = {"count": count, "words": words, "url": url}
+    return render_page(request, "includes/pill.html", context, fragment="includes/pill.html")
+
+
+@require_GET
+@in_tenant(*GOVERNING)
+def run(visit: Visit, run_id: str) -> HttpResponse:
+    request = visit.request
+    facts = run_facts(visit.principal, run_id)
+    if facts is None:
+        raise LogNotFound
+    form = EntriesFilter(request.GET)
+    wanted = form.wanted()
+    view = request.GET.get("view")
+    view = view if view in VIEWS else "timeline"
+    after, before = _sequence(request, "after"), _sequence(request, "before")
+    lines = entry_lines(
+        visit.principal,
+        run_id,
+        kind=wanted.get("kind"),
+        actor=wanted.get("actor"),
+        after=after,
+        before=before,
+        limit=ENTRIES_A_PAGE + 1,
+    )
+    has_more = len(lines) > ENTRIES_A_PAGE
+    if has_more:
+        lines = lines[1:] if before is not None else lines[:ENTRIES_A_PAGE]
+    position = {"previous": None, "next": None}
+    if lines and ((before is not None and has_more) or (before is None and after is not None)):
+        position["previous"] = address(request, drop=("after",), before=lines[0].sequence)
+    if lines and (before is not None or has_more):
+        position["next"] = address(request, drop=("before",), after=lines[-1].sequence)
+    context: dict[str, Any] = {
+        "run": facts,
+        "badge": chain_badge(facts.state),
+        "form": form,
+        "chips": chips(request, form),
+        "view": view,
+        "tabs": [(one, address(request, view=one)) for one in VIEWS],
+        "lines": lines,
+        "rows": by_cause(lines) if view == "cause" else _with_gaps(lines),
+        "names": names_of(visit.principal, (line.writer for line in lines)),
+        "filter_query": address(request, drop=("after", "before", "view"))[len(request.path) :],
+        "clear_url": address(request, drop=("kind", "actor", "after", "before")),
+        "last_known": facts.next_sequence - 1,
+        **position,
+    }
+    return render_page(request, "audit/run.html", context, fragment="audit/_entries.html")
+
+
+def _sequence(request: HttpRequest, name: str) -> int | None:
+    given = request.GET.get(name, "")
+    return int(given) if given.isdecimal() and len(given) <= 18 else None
+
+
+def _with_gaps(lines: list[EntryLine]) -> list[dict[str, Any]]:
+    """Each line with the minutes of silence before it, where it was longer than one."""
+    rows: list[dict[str, Any]] = []
+    earlier: datetime | None = None
+    for line in lines:
+        at = datetime.fromisoformat(line.at.replace("Z", "+00:00"))
+        silence = int((at - earlier).total_seconds()) if earlier else 0
+        rows.append(
+            {
+                "line": line,
+                "silence": silence if silence > 60 else 0,
+                "minutes": silence // 60,
+                "starts_day": earlier is None or at.date() != earlier.date(),
+            }
+        )
+        earlier = at
+    return rows
+
+
+@require_GET
+@in_tenant(*GOVERNING)
+def newer_entries(visit: Visit, run_id: str) -> HttpResponse:
+    """How many entries came since; a fragment for the pill, and without htmx the run itself."""
+    request = visit.request
+    check_run_is_readable(visit.principal, run_id)
+    after = _sequence(request, "after")
+    wanted = EntriesFilter(request.GET).wanted()
+    page = visit.url("run", run_id)
+    if not wants_fragment(request) or after is None:
+        return HttpResponseRedirect(page)
+    count = count_of_entries(
+        visit.principal,
+        run_id,
+        kind=wanted.get("kind"),
+        actor=wanted.get("actor"),
+        after=after,
+        most=1000,
+    )
+    words = ngettext("%(count)d new entry – show", "%(count)d new entries – show", count)
+    query = address(request, after=after)[len(request.path) :]
+    return _pill(request, count, words % {"count": count}, page + query)

@@ -1,0 +1,143 @@
+"""Verify a run, and read what came of it: a verdict in words, where it breaks, what that proves and what to do."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from corrections.actions.verify_and_keep import verify_and_keep
+from corrections.forms import VerifyForm
+from corrections.htmx import render_page
+from corrections.paging import address
+from corrections.queries.names import names_of
+from corrections.queries.run_entries import entry_lines, run_facts
+from corrections.queries.verifications import Verification, verification, verifications
+from corrections.visit import GOVERNING, Visit, in_tenant
+from corrections.words import TAMPERINGS, chain_badge
+from memory.errors import BadInput, LogNotFound, NotFound
+
+RESULTS_A_PAGE = 40
+ENTRIES_AT_ONCE_MAX = 300_000
+"""A page must answer in seconds; longer runs are verified in ranges, or whole by the command `verify_log`."""
+
+
+@require_http_methods(["GET", "POST"])
+@in_tenant(*GOVERNING)
+def verify(visit: Visit, run_id: str) -> HttpResponse:
+    request = visit.request
+    facts = run_facts(visit.principal, run_id)
+    if facts is None:
+        raise LogNotFound
+    form = VerifyForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        first, last = form.cleaned_data["first"], form.cleaned_data["last"]
+        end = facts.next_sequence - 1 if last is None else min(last, facts.next_sequence - 1)
+        if end - (first or 0) < ENTRIES_AT_ONCE_MAX:
+            result = verify_and_keep(
+                principal=visit.principal, run_id=run_id, first=first, last=last
+            )
+            return HttpResponseRedirect(visit.url("verification", result))
+        form.add_error(
+            None,
+            _(
+                "That is more than %(most)s entries. Give a smaller range, or use the command verify_log."
+            )
+            % {"most": f"{ENTRIES_AT_ONCE_MAX:,}"},
+        )
+    context = {
+        "run": facts,
+        "badge": chain_badge(facts.state),
+        "form": form,
+        "results": [_row(one) for one in verifications(visit.principal, run_id=run_id, limit=10)],
+    }
+    status = 422 if form.errors else 200
+    return render_page(request, "audit/verify.html", context, status=status)
+
+
+def _row(result: Verification) -> dict[str, Any]:
+    return {"result": result, "badge": chain_badge(result.state)}
+
+
+@require_GET
+@in_tenant(*GOVERNING)
+def result(visit: Visit, result_id: UUID) -> HttpResponse:
+    found = verification(visit.principal, result_id)
+    if found is None:
+        raise NotFound
+    report, bad = found.report, found.first_bad
+    facts = run_facts(visit.principal, found.run_id)
+    context: dict[str, Any] = {
+        "result": found,
+        "report": report,
+        "badge": chain_badge(found.state),
+        "verdict": _verdict(report),
+        "run": facts,
+        "asked_by": names_of(visit.principal, [found.asked_by]).get(found.asked_by, found.asked_by),
+        "grown": facts.next_sequence - 1 - report["to"] if facts else 0,
+        "bad": bad,
+    }
+    if bad is not None:
+        title, meaning = TAMPERINGS.get(bad["class"], (bad["class"], ""))
+        sequence = bad["sequence"]
+        around = entry_lines(visit.principal, found.run_id, after=max(-1, sequence - 3), limit=5)
+        context |= {
+            "bad_title": title,
+            "bad_meaning": meaning,
+            "around": around,
+            "is_hashes": bad["expected"].startswith("sha256:")
+            and bad["found"].startswith("sha256:"),
+        }
+    return render_page(visit.request, "audit/result.html", context)
+
+
+def _verdict(report: dict[str, Any]) -> str:
+    state, to = report["state"], report["to"]
+    if state == "tampered":
+        return _("Broken at entry #%(n)d") % {"n": report["firstBad"]["sequence"]}
+    if state == "verified-unsealed-tail":
+        sealed = to - report["unsealed"]
+        if sealed >= report["from"]:
+            return _("Intact. Anchored up to #%(sealed)d, not yet after") % {"sealed": sealed}
+        return _("Intact up to #%(n)d, not anchored yet") % {"n": to}
+    if state == "erased-attested":
+        return _("Intact up to #%(n)d; %(erased)d payloads were erased, and that is on record") % {
+            "n": to,
+            "erased": report["erased"],
+        }
+    return str(chain_badge(state).words)
+
+
+@require_GET
+@in_tenant(*GOVERNING)
+def results(visit: Visit) -> HttpResponse:
+    request = visit.request
+    found = verifications(
+        visit.principal, before=_position(request.GET.get("after")), limit=RESULTS_A_PAGE + 1
+    )
+    shown, older = found[:RESULTS_A_PAGE], None
+    if len(found) > RESULTS_A_PAGE:
+        last = shown[-1]
+        older = address(request, after=f"{last.finished_at.isoformat()}_{last.id}")
+    context = {
+        "rows": [_row(one) for one in shown],
+        "names": names_of(visit.principal, (one.asked_by for one in shown)),
+        "older": older,
+        "newest": request.path if request.GET.get("after") else None,
+    }
+    if not shown and request.GET.get("after"):
+        messages.info(request, _("That was the oldest one."))
+    return render_page(request, "audit/results.html", context)
+
+
+def _position(text: str | None) -> tuple[datetime, UUID] | None:
+    if not text:
+        return None
+    at, _separator, result_id = text.rpartition("_")
+    try:
+        return datetime.fromisoformat(at), UUID(result_id)
+    except ValueError:
+        raise BadInput.at("after", "is not a place in this list") from None

@@ -1,0 +1,212 @@
+"""What is remembered about me: the list, and one memory with everything about it."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from corrections.charts import Part, stacked_bar
+from corrections.forms import MemoryFilter
+from corrections.htmx import render_page
+from corrections.once import new_key
+from corrections.paging import address, chips
+from corrections.pretty import laid_out
+from corrections.queries.my_memory import MemoryFilters, my_memory, my_states, surroundings
+from corrections.queries.names import names_of
+from corrections.remembered import (
+    LIVE_STATES,
+    STATE_NAMES,
+    key_words,
+    remembered,
+    state_badge,
+    value_words,
+)
+from corrections.visit import Visit, in_tenant
+from memory.api.pagination import make_cursor, read_cursor
+from memory.errors import BadInput, LogNotFound, RecordNotFound
+from memory.log_entry import StoredEntry
+from memory.queries.record_history import PastAct, record_history
+from memory.queries.records import record_by_id
+from memory.queries.run_log import entry_by_id
+from memory.records.record import Record
+from memory.records.routes import find_routes
+
+MEMORIES_A_PAGE = 30
+QUOTE_MAX = 600
+
+
+@require_GET
+@in_tenant(about_self=True)
+def memory_list(visit: Visit) -> HttpResponse:
+    request = visit.request
+    form = MemoryFilter(request.GET)
+    wanted = form.wanted()
+    filters = MemoryFilters(
+        state=wanted.get("state"),
+        words=wanted.get("q"),
+        source_type=wanted.get("source_type"),
+        agent=wanted.get("agent"),
+        since=form.moments()["since"],
+    )
+    bound = {"page": "memory", **{name: str(value) for name, value in wanted.items()}}
+    position = _position(visit, bound)
+    found = my_memory(visit.principal, filters, after=position, limit=MEMORIES_A_PAGE + 1)
+    shown = found[:MEMORIES_A_PAGE]
+    older = None
+    if len(found) > MEMORIES_A_PAGE:
+        last = shown[-1]
+        cursor = make_cursor(
+            visit.principal, "memory", bound, [last.recorded_at.isoformat(), last.id]
+        )
+        older = address(request, after=cursor)
+    states = my_states(visit.principal)
+    context = {
+        "form": form,
+        "chips": chips(request, form),
+        "memories": [remembered(record) for record in shown],
+        "older": older,
+        "newest": address(request, drop=("after",)) if position else None,
+        "clear_url": request.path,
+        "total": sum(states.values()),
+        "in_use": sum(states.get(state, 0) for state in LIVE_STATES),
+        "bar": stacked_bar(_parts(request, states)),
+        "here": address(request),
+        "once": new_key(),
+    }
+    return render_page(request, "me/memory_list.html", context, fragment="me/_memory_list.html")
+
+
+def _position(visit: Visit, bound: dict[str, Any]) -> tuple[datetime, str] | None:
+    try:
+        given = read_cursor(
+            visit.principal, "memory", bound, visit.request.GET.get("after") or None
+        )
+    except BadInput:
+        return None  # the filter changed: start from the newest
+    return (datetime.fromisoformat(given[0]), given[1]) if given else None
+
+
+def _parts(request: HttpRequest, states: dict[str, int]) -> list[Part]:
+    return [
+        Part(
+            label=str(state_badge(state).words),
+            count=states.get(state, 0),
+            tone=state_badge(state).tone or "plain",
+            url=f"{request.path}?state={state}",
+        )
+        for state in STATE_NAMES
+    ]
+
+
+@require_GET
+@in_tenant(about_self=True)
+def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
+    record = record_by_id(visit.principal, record_id)
+    own(visit, record)
+    routes = find_routes(visit.principal)
+    history = record_history(visit.principal, record_id)
+    around = surroundings(visit.principal, record_id)
+    quoted = _quoted(visit, record.evidence_ref)
+    context = {
+        "memory": remembered(record),
+        "record": record,
+        "statements": around.statements,
+        "quoted": quoted,
+        "quote": _quote(quoted),
+        "past": [_past(act) for act in history],
+        "names": names_of(visit.principal, [act.actor for act in history]),
+        "derived": [(one, key_words(key)) for one, key in around.derived],
+        "parents": record.derived_from,
+        "ladder": _ladder(record),
+        "routes": [
+            (route, route.url(visit.slug, record.id) if route.url_template else None)
+            for route in routes.values()
+            if route.audience == "person"
+            and (route.is_built_in or route.name == record.route)
+            and not (route.name == "confirm" and record.confirmed_at is not None)
+        ],
+        "once": new_key(),
+    }
+    return render_page(visit.request, "me/memory_detail.html", context)
+
+
+def own(visit: Visit, record: Record) -> None:
+    """Raises RecordNotFound unless the record is about the reader: these are a person's own pages."""
+    if record.subject_type != "user" or record.subject_id != visit.principal.subject:
+        raise RecordNotFound
+
+
+def _quoted(visit: Visit, entry_id: str) -> StoredEntry | None:
+    """The entry that is the evidence, when it is one and the reader may see it."""
+    try:
+        return entry_by_id(visit.principal, entry_id)
+    except LogNotFound:
+        return None
+
+
+def _quote(entry: StoredEntry | None) -> str | None:
+    """What a message said, or its payload as it is; nothing of entries whose payload went."""
+    if entry is None or entry.payload_text is None:
+        return None
+    payload = json.loads(entry.payload_text)
+    if isinstance(payload, dict):
+        for name in ("text", "content", "message"):
+            if isinstance(payload.get(name), str):
+                return str(payload[name])[:QUOTE_MAX]
+    return (
+        payload[:QUOTE_MAX]
+        if isinstance(payload, str)
+        else laid_out(entry.payload_text)[:QUOTE_MAX]
+    )
+
+
+_ACTS = {
+    "remembered": lambda: _("Remembered"),
+    "observed": lambda: _("Seen again"),
+    "corrected": lambda: _("Corrected"),
+    "confirmed": lambda: _("Confirmed"),
+    "forgotten": lambda: _("Stopped using it, for good"),
+    "expired": lambda: _("Became out of date"),
+    "superseded": lambda: _("Replaced"),
+    "disputed": lambda: _("Disputed"),
+    "withdrawn": lambda: _("Set aside"),
+    "undone": lambda: _("Undone"),
+}
+
+
+def _past(act: PastAct) -> dict[str, Any]:
+    """One act of the history: in words, with the value before and after where they differ."""
+    before, after = value_words(act.from_text), value_words(act.to_text)
+    words = _ACTS.get(act.act)
+    return {
+        "act": act,
+        "words": words() if words is not None else act.act.replace("-", " "),
+        "before": before if before != after else None,
+        "after": after,
+        "is_diff": before is not None and before != after,
+    }
+
+
+def _ladder(record: Record) -> list[tuple[str, str, bool]]:
+    """Why it is kept: each step of the ladder in order, what it says here, and which one decides."""
+    is_gone = record.status == "deleted"
+    is_held = record.hold_count > 0
+    ends = record.valid_until
+    steps = [
+        (_("Legal hold"), _("yes, a copy is kept sealed") if is_held else _("none"), is_held),
+        (
+            _("Asked to be forgotten"),
+            _("yes") if is_gone else _("no"),
+            is_gone and not is_held,
+        ),
+        (
+            _("Last day"),
+            ends.isoformat() if ends else _("none"),
+            bool(ends) and not is_held and not is_gone,
+        ),
+    ]
+    is_decided = any(decides for _name, _says, decides in steps)
+    return [*steps, (_("Otherwise"), _("kept until you correct or forget it"), not is_decided)]

@@ -1,0 +1,88 @@
+"""Codes in the words that people read: verdicts, kinds of entries, reasons for looking. Codes stay in addresses and files."""
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Words = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A state as icon, word and tone (ok, warn, bad, info, held or plain); colour never speaks alone."""
+
+    icon: str
+    words: Words
+    tone: str
+
+
+CHAIN_STATES: dict[str, Badge] = {
+    "verified": Badge("✓", _("Intact"), "ok"),
+    "verified-unsealed-tail": Badge("✓", _("Intact, end not anchored yet"), "ok"),
+    "erased-attested": Badge("✓", _("Intact, payloads erased"), "ok"),
+    "unanchored": Badge("✓", _("Intact, not anchored"), "ok"),
+    "linkage-only": Badge("~", _("Links hold, content erased"), "info"),
+    "not-complete": Badge("…", _("Not complete"), "warn"),
+    "nothing-to-verify": Badge("–", _("Nothing to verify"), ""),
+    "tampered": Badge("✗", _("Broken"), "bad"),
+    "unverified": Badge("?", _("Not verified yet"), ""),
+}
+
+TAMPERINGS: dict[str, tuple[Words, Words]] = {
+    "content": (
+        _("Content changed"),
+        _("What is stored of this entry is not what was hashed when it was written."),
+    ),
+    "link": (
+        _("Link broken"),
+        _("The entry does not name the hash of the entry before it."),
+    ),
+    "gap": (_("Entries missing"), _("One or more entries that must be here are not.")),
+    "fork": (_("Fork"), _("Two histories go on from the same entry.")),
+    "duplicate": (_("Duplicate"), _("The same sequence number is there more than once.")),
+    "reordered": (_("Order changed"), _("The entry was written at another place of this run.")),
+    "scope": (
+        _("Moved here"),
+        _("The entry was written in another run or for another workspace."),
+    ),
+    "seal": (_("Seal broken"), _("The entry is not what the signed checkpoint says it was.")),
+    "checkpoint": (
+        _("Checkpoint broken"),
+        _("A signed checkpoint does not follow from the one before."),
+    ),
+    "anchor": (_("Anchor broken"), _("What was anchored outside is not what is here.")),
+}
+
+KINDS: dict[str, Words] = {
+    "user-message": _("User message"),
+    "agent-message": _("Agent message"),
+    "system-message": _("System message"),
+    "tool-call": _("Tool call"),
+    "tool-result": _("Tool result"),
+    "internal-thought": _("Internal thought"),
+    "retrieval": _("Retrieval"),
+    "artifact-produced": _("Artifact produced"),
+    "event-emitted": _("Event emitted"),
+    "event-received": _("Event received"),
+    "guardrail-triggered": _("Guardrail triggered"),
+    "wait-suspended": _("Wait begun"),
+    "wait-resumed": _("Wait ended"),
+}
+
+LOOKING_REASONS: dict[str, Words] = {
+    "complaint": _("A person complained"),
+    "incident": _("An incident is looked into"),
+    "routine-audit": _("Routine audit sample"),
+    "legal-request": _("A court or an authority asked"),
+    "debugging": _("A fault is looked into"),
+}
+"""Why somebody looked: codes, since the log of governance takes no free text."""
+
+
+def chain_badge(state: str) -> Badge:
+    return CHAIN_STATES.get(state, Badge("?", state, ""))
+
+
+def kind_words(kind: str) -> Words:
+    return KINDS.get(kind, kind)

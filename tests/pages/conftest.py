@@ -1,0 +1,10 @@
+"""Accounts with a quick hash: a slow one is right for people, and wrong for thousands of made-up ones."""
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,66 @@
+"""People with accounts, and browsers of theirs, in process."""
+
+import re
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.http import HttpResponse
+from django.test import Client
+
+from memory.access import Principal, system_principal
+from memory.actions.create_member import create_member
+from memory.api.authentication import principal_of_member
+from memory.tenancy import tenant_context
+from tests.builders import TenantKit
+
+PASSWORD = "a long enough password"
+
+
+@dataclass
+class Person:
+    """A member of one tenant and their browser. Paths are below `/t/<tenant>/` unless they start with a slash."""
+
+    kit: TenantKit
+    role: str
+    user_id: int
+    email: str
+    subject: str | None
+    browser: Client = field(default_factory=Client)
+
+    def path(self, path: str) -> str:
+        return path if path.startswith("/") else f"/t/{self.kit.slug}/{path}"
+
+    def get(self, path: str, query: dict[str, Any] | None = None, **more: Any) -> HttpResponse:
+        more.setdefault("headers", {}).setdefault("Accept", "text/html")
+        return self.browser.get(self.path(path), query, **more)
+
+    def post(self, path: str, fields: dict[str, Any] | None = None, **more: Any) -> HttpResponse:
+        more.setdefault("headers", {}).setdefault("Accept", "text/html")
+        return self.browser.post(self.path(path), fields or {}, **more)
+
+    @property
+    def principal(self) -> Principal:
+        with tenant_context(self.kit.id):
+            return principal_of_member(self.user_id, self.kit.slug)
+
+
+def person(kit: TenantKit, role: str = "auditor", subject: str | None = None) -> Person:
+    """A new signed-in member."""
+    email = f"{role}-{secrets.token_hex(4)}@example.com"
+    if role == "person" and subject is None:
+        subject = f"user-{secrets.token_hex(3)}"
+    appointing = system_principal(kit.id, kit.slug, id="tests")
+    member = create_member(
+        principal=appointing, email=email, role=role, subject=subject, password=PASSWORD
+    )
+    made = Person(kit, role, member.user_id, email, subject)
+    made.browser.force_login(get_user_model().objects.get(pk=member.user_id))
+    return made
+
+
+def text_of(response: HttpResponse) -> str:
+    """What a reader reads: the body without tags, spaces folded."""
+    body = re.sub(r"<(script|style|head)\b.*?</\1>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))

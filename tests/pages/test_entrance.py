@@ -1,0 +1,178 @@
+"""Signing in, choosing a workspace, page links, and what keeps strangers out."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.test import Client
+from django.utils import timezone
+
+from corrections.page_links import make_page_link
+from memory.errors import PermissionDenied
+from memory.tenancy import tenant_context
+from tests.builders import TenantKit, make_tenant
+from tests.pages.people import PASSWORD, person, text_of
+
+
+def test_a_member_signs_in_with_address_and_password_and_lands_in_their_workspace(
+    acme: TenantKit,
+) -> None:
+    auditor = person(acme, "auditor")
+    browser = Client()
+    answer = browser.post(
+        "/account/login/", {"login": auditor.email, "password": PASSWORD}, follow=True
+    )
+    assert answer.redirect_chain[-1][0] == f"/t/{acme.slug}/audit/runs/"
+    log = acme.client("auditor").get("/v1/memory/runs/kindmem.governance/log").json()["data"]
+    sign_ins = [one for one in log if one["payload"] == {"type": "member.signed-in"}]
+    assert [one["actor"] for one in sign_ins] == [f"user:{auditor.user_id}"]
+
+
+def test_a_wrong_password_is_refused_without_saying_whether_the_account_exists(
+    acme: TenantKit,
+) -> None:
+    known, browser = person(acme), Client()
+    answers = [
+        text_of(browser.post("/account/login/", {"login": login, "password": "not this one"}))
+        for login in (known.email, "nobody@example.com")
+    ]
+    assert "not correct" in answers[0]
+    assert answers[0].split("request")[0] == answers[1].split("request")[0]
+
+
+def test_after_five_wrong_passwords_even_the_right_one_waits(acme: TenantKit) -> None:
+    known, browser = person(acme), Client()
+    for _ in range(5):
+        browser.post("/account/login/", {"login": known.email, "password": "not this one"})
+    answer = browser.post("/account/login/", {"login": known.email, "password": PASSWORD})
+    assert answer.status_code == 200
+    assert "Too many" in text_of(answer)
+
+
+def test_nobody_signs_up(db: None) -> None:
+    assert "closed" in text_of(Client().get("/account/signup/")).lower()
+
+
+def test_who_is_not_signed_in_comes_back_to_the_page_after_signing_in(acme: TenantKit) -> None:
+    page = f"/t/{acme.slug}/audit/runs/?kind=tool-call"
+    answer = Client().get(page)
+    assert answer.status_code == 302
+    assert (
+        answer["Location"]
+        == "/account/login/?next=%2Ft%2Facme%2Faudit%2Fruns%2F%3Fkind%3Dtool-call"
+    )
+
+
+def test_an_htmx_request_without_a_session_moves_the_whole_page_to_sign_in(acme: TenantKit) -> None:
+    answer = Client().get(
+        f"/t/{acme.slug}/audit/runs/",
+        headers={
+            "HX-Request": "true",
+            "HX-Request-Type": "partial",
+            "HX-Current-URL": f"http://testserver/t/{acme.slug}/audit/runs/?kind=tool-call",
+        },
+    )
+    assert answer.status_code == 204
+    assert answer["HX-Redirect"].endswith("kind%3Dtool-call")
+
+
+def test_another_tenants_page_answers_as_one_that_does_not_exist(acme: TenantKit) -> None:
+    other, stranger = make_tenant(), person(acme, "owner")
+    answers = [stranger.get(f"/t/{slug}/audit/runs/") for slug in (other.slug, "no-such-tenant")]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert (
+        text_of(answers[0]).split("Request number")[0]
+        == text_of(answers[1]).split("Request number")[0]
+    )
+
+
+def test_a_role_that_may_not_see_a_page_reads_which_may_and_who_grants_it(acme: TenantKit) -> None:
+    answer = person(acme, "person").get("audit/runs/")
+    assert answer.status_code == 403
+    assert "Auditor" in text_of(answer)
+    assert "An admin can give you the auditor's role" in answer.content.decode().replace(
+        "&#x27;", "'"
+    )
+
+
+def test_a_person_with_two_workspaces_chooses_and_switches(acme: TenantKit) -> None:
+    other, both = make_tenant(), person(acme, "auditor")
+    from memory.access import system_principal
+    from memory.actions.create_member import create_member
+
+    create_member(principal=system_principal(other.id, other.slug), email=both.email, role="admin")
+    choice = both.get("/tenants/")
+    assert f"/t/{other.slug}/" in choice.content.decode()
+    assert "Switch" in text_of(both.get("audit/runs/"))
+
+
+def test_pages_carry_the_strict_policy_and_stay_in_no_cache(acme: TenantKit) -> None:
+    answer = person(acme).get("audit/runs/")
+    policy = answer["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert answer["Cache-Control"] == "no-store"
+    assert "HX-Request" in answer["Vary"]
+
+
+def test_a_form_with_an_old_token_keeps_what_was_typed_and_never_a_password(
+    acme: TenantKit,
+) -> None:
+    auditor = person(acme)
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = auditor.browser.cookies
+    answer = strict.post(
+        f"/t/{acme.slug}/settings/",
+        {"reason": "I typed this <b>", "password": "secret words"},
+        headers={"Accept": "text/html"},
+    )
+    assert answer.status_code == 403
+    body = answer.content.decode()
+    assert "I typed this &lt;b&gt;" in body
+    assert "secret words" not in body
+
+
+def test_a_form_sent_after_the_session_ended_keeps_what_was_typed(acme: TenantKit) -> None:
+    answer = Client().post(
+        f"/t/{acme.slug}/settings/", {"reason": "typed"}, headers={"Accept": "text/html"}
+    )
+    assert answer.status_code == 401
+    assert "typed" in answer.content.decode()
+    assert "Sign in in a new tab" in text_of(answer)
+
+
+def test_a_page_link_opens_one_persons_pages_for_fifteen_minutes(acme: TenantKit) -> None:
+    app = acme.principal("app", users=["dana"])
+    with tenant_context(acme.id):
+        link = make_page_link(principal=app, subject="dana")
+    browser = Client()
+    asked = browser.get(link.path)
+    assert "Open my pages" in text_of(asked)
+    assert "sessionid" not in browser.cookies
+    opened = browser.post(link.path, follow=True)
+    assert opened.status_code == 200
+    assert "your own pages" in text_of(opened)
+    assert (
+        browser.get(f"/t/{acme.slug}/audit/runs/", headers={"Accept": "text/html"}).status_code
+        == 403
+    )
+    with time_machine.travel(timezone.now() + timedelta(minutes=16), tick=False):
+        assert browser.get(f"/t/{acme.slug}/").status_code == 302
+
+
+def test_a_page_link_that_was_never_made_says_how_to_get_one(acme: TenantKit) -> None:
+    answer = Client().post(f"/t/{acme.slug}/link/made-up/", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "Ask for a new one" in text_of(answer)
+
+
+@pytest.mark.parametrize("role", ["agent", "admin", "auditor"])
+def test_only_an_apps_key_makes_page_links(acme: TenantKit, role: str) -> None:
+    with tenant_context(acme.id), pytest.raises(PermissionDenied):
+        make_page_link(principal=acme.principal(role), subject="dana")
+
+
+def test_operators_have_their_own_site_and_members_do_not_enter_it(acme: TenantKit) -> None:
+    answer = person(acme, "owner").get("/operator/")
+    assert answer.status_code in (302, 403)
