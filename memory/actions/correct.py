@@ -13,7 +13,7 @@ from datetime import datetime
 from django.conf import settings
 
 from memory.access import Principal
-from memory.errors import BadInput, PolicyNotCorrectable, RecordChanged
+from memory.errors import BadInput, RecordChanged
 from memory.ids import new_text_id
 from memory.queries.recall_candidates import Subject
 from memory.records.acts import Act, Touched, ended, scope_of, scope_text
@@ -24,7 +24,7 @@ from memory.records.pending import put_off
 from memory.records.person_word import speaks_for
 from memory.records.receipts import Receipt, new_number, undo_deadline, write_receipt
 from memory.records.record import Record
-from memory.records.routes import correction_url, register_unconfigured
+from memory.records.routes import register_unconfigured
 from memory.records.shape import value_text
 from memory.records.store import (
     NewRecord,
@@ -33,6 +33,7 @@ from memory.records.store import (
     lock_thing,
     record_in_slot,
 )
+from memory.records.superseding import refuse_policy
 from memory.records.widening import Scope, is_over, read_scope
 
 _CAPTURED_BY = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9._-]+")
@@ -92,11 +93,7 @@ class _Correcting:
     def run(self) -> Corrected:
         target = self.target
         if target is not None and target.authority == "policy":
-            raise PolicyNotCorrectable(
-                record_id=target.id,
-                route=target.route,
-                correction_url=correction_url(self.act.principal, target.id, target.route),
-            )
+            raise refuse_policy(self.act.principal, target)
         if not self._has_a_persons_word():
             return Corrected(
                 pending_id=put_off(
@@ -118,11 +115,7 @@ class _Correcting:
             self.scope.text,
         )
         if occupant is not None and occupant.authority == "policy":
-            raise PolicyNotCorrectable(
-                record_id=occupant.id,
-                route=occupant.route,
-                correction_url=correction_url(self.act.principal, occupant.id, occupant.route),
-            )
+            raise refuse_policy(self.act.principal, occupant)
         targets = self._superseded(occupant)
         number, until = new_number(), undo_deadline(self.act.tenant_id, self.act.at)
         others = supersede(

@@ -16,7 +16,6 @@ from memory.errors import (
     IdReused,
     InferenceRefused,
     InvariantViolated,
-    PolicyNotCorrectable,
     RecordChanged,
     Retired,
 )
@@ -27,7 +26,7 @@ from memory.records.ending import Ending, supersede
 from memory.records.guard import check_record_write, decides_for_people, may_read_record
 from memory.records.lineage import Bounds, bounded, lock_parents, tighten_descendants
 from memory.records.record import Record
-from memory.records.routes import correction_url, register_unconfigured
+from memory.records.routes import register_unconfigured
 from memory.records.rules import bygones, check_invariants, contradicts_a_person
 from memory.records.shape import Draft
 from memory.records.slot import Outcome, outcome
@@ -35,15 +34,16 @@ from memory.records.store import (
     NewRecord,
     add_observation,
     find_record,
-    find_records,
     insert_record,
     link_past,
+    lock_inferences,
     lock_lineage,
     lock_thing,
     record_in_slot,
     update_records,
     waiting_in_slot,
 )
+from memory.records.superseding import named_targets, refuse_policy
 from memory.records.words import Word, find_word, run_of_evidence, use_words
 
 
@@ -65,6 +65,8 @@ def remember(*, principal: Principal, draft: Draft) -> Remembered:
     check_invariants(principal, draft)
     tenant_id = principal.tenant_id
     lock_thing(tenant_id, draft.subject_type, draft.subject_id, draft.key)
+    if draft.source_type == "agent_inferred":
+        lock_inferences(tenant_id, draft.subject_type, draft.subject_id, shared=True)
     digest = fingerprints.of_request(tenant_id, draft.normal_form())
     if draft.id is not None:
         earlier = find_record(tenant_id, draft.id)
@@ -194,16 +196,12 @@ class _Remembering:
 
     def _fill(self, what: Outcome, occupant: Record | None) -> Remembered:
         if occupant is not None and what is Outcome.POLICY:
-            raise PolicyNotCorrectable(
-                record_id=occupant.id,
-                route=occupant.route,
-                correction_url=correction_url(self.act.principal, occupant.id, occupant.route),
-            )
+            raise refuse_policy(self.act.principal, occupant)
         if what is Outcome.PENDING:
             return self._wait("contradicts-a-person")
         if occupant is not None and what is Outcome.CHANGED:
             raise RecordChanged(active_id=occupant.id, differs=["value"])
-        named = self._named()
+        named = named_targets(self.act.principal, self.draft)
         if (waits := self._waits_for(named)) is not None:
             return self._wait(waits)
         if occupant is not None and what is Outcome.PAST:
@@ -219,39 +217,6 @@ class _Remembering:
             retire_unless=self.draft.value_text if self._speaks else None,
         )
         return self._write(record_id, list(targets.values()), others)
-
-    def _named(self) -> list[Record]:
-        """The active records that the draft says it supersedes: of the same thing, known to the caller."""
-        draft = self.draft
-        if not draft.supersedes:
-            return []
-        found = find_records(
-            self.act.tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": list(draft.supersedes)}
-        )
-        same = [
-            one
-            for one in found
-            if one.review is None
-            and (one.subject_type, one.subject_id, one.key)
-            == (draft.subject_type, draft.subject_id, draft.key)
-        ]
-        if len(same) != len(draft.supersedes):
-            raise InvariantViolated(invariant="supersedes-the-same-thing")
-        for one in same:
-            if one.status != "active":
-                raise RecordChanged(
-                    active_id=one.superseded_by,
-                    expected_id=one.id,
-                    status=one.status,
-                    differs=["status"],
-                )
-            if one.authority == "policy" and draft.authority != "policy":
-                raise PolicyNotCorrectable(
-                    record_id=one.id,
-                    route=one.route,
-                    correction_url=correction_url(self.act.principal, one.id, one.route),
-                )
-        return same
 
     def _waits_for(self, named: Sequence[Record]) -> str | None:
         """Why it waits for review, if it does."""

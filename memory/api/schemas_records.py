@@ -262,6 +262,88 @@ EXPLANATION: dict[str, Any] = {
         "reason": TEXT,
     },
 }
+_DATE = {"type": "string", "format": "date"}
+ROUTE_FORM = Shape(
+    shape(
+        {
+            "new_value": {},
+            "context": CONTEXT,
+            "broaden": {"type": "boolean"},
+            "broaden_to": {"type": "object"},
+            "expect": ID,
+            "since": _DATE,
+            "statement": {"type": "string", "minLength": 1, "maxLength": 4000},
+            "prefix": KEY,
+            "reason": _REASON,
+            "evidence": EVIDENCE,
+        },
+        description="The fields of the route's own form; any other is refused.",
+    )
+)
+ACTED = {
+    "type": "object",
+    "required": ["receipt"],
+    "properties": {"record": RECORD, "receipt": {"anyOf": [RECEIPT, FORGOTTEN]}},
+}
+UNDONE = {
+    "type": "object",
+    "required": ["records", "receipt"],
+    "properties": {"records": {"type": "array", "items": RECORD}, "receipt": RECEIPT},
+}
+_ROUTE_FIELDS: dict[str, Any] = {
+    "label": {"type": "string", "minLength": 1, "maxLength": 256},
+    "description": {"type": "string", "maxLength": 2000},
+    "audience": {"enum": ["person", "admin"]},
+    "url_template": {"type": ["string", "null"], "minLength": 1, "maxLength": 2048},
+    "may_broaden": {"type": "boolean"},
+    "needs_evidence": {"type": "boolean"},
+}
+REGISTER_ROUTE = Shape(shape({"name": ID, **_ROUTE_FIELDS}, required=("name", "label")))
+CHANGE_ROUTE = Shape(shape(_ROUTE_FIELDS))
+ROUTE: dict[str, Any] = {
+    "type": "object",
+    "required": [
+        "name",
+        "label",
+        "description",
+        "audience",
+        "page",
+        "may_broaden",
+        "needs_evidence",
+        "configured",
+        "built_in",
+    ],
+    "properties": {
+        **_ROUTE_FIELDS,
+        "name": TEXT,
+        "page": {"enum": ["built-in", "external"]},
+        "configured": {"type": "boolean"},
+        "built_in": {"type": "boolean"},
+    },
+}
+ROUTES = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": {"type": "array", "items": ROUTE}},
+}
+_URI = {"type": "string", "minLength": 1, "maxLength": 2048}
+_SOURCE_FIELDS: dict[str, Any] = {
+    "match": _URI,
+    "fetch_url": _URI,
+    "pointer": {"type": "string", "maxLength": 1024},
+}
+REGISTER_SOURCE = Shape(shape(_SOURCE_FIELDS, required=("match", "fetch_url")))
+CHANGE_SOURCE = Shape(shape({**_SOURCE_FIELDS, "enabled": {"type": "boolean"}}))
+SOURCE: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "match", "fetch_url", "pointer", "enabled"],
+    "properties": {**_SOURCE_FIELDS, "id": TEXT, "enabled": {"type": "boolean"}},
+}
+SOURCES = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": {"type": "array", "items": SOURCE}},
+}
 EXAMPLE: dict[str, Any] = {
     "subject": {"type": "user", "id": "ann"},
     "key": "travel.seat",

@@ -12,6 +12,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from memory.fetch_rules import is_loopback
+
 MOST_SOURCES = 200
 
 
@@ -59,9 +61,17 @@ def belongs_to(pointer: str, match: str) -> bool:
         return False
     base = ours.path or "/"
     path = theirs.path or "/"
-    if path == base:
-        return not ours.query or ours.query == theirs.query
-    return not ours.query and path.startswith(base if base.endswith("/") else base + "/")
+    return path == base or path.startswith(base if base.endswith("/") else base + "/")
+
+
+def is_match(uri: str, *, allow_loopback: bool) -> bool:
+    """Whether a URI may stand as a source's match: https, or with the development setting http on this machine."""
+    parts = _plain(uri)
+    if parts is None or parts.query or parts.fragment or not uri.isprintable() or " " in uri:
+        return False
+    host = parts.hostname or ""
+    is_local = host == "localhost" or is_loopback(host)
+    return parts.scheme == "https" or (parts.scheme == "http" and allow_loopback and is_local)
 
 
 def _plain(uri: str) -> SplitResult | None:

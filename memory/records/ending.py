@@ -217,6 +217,25 @@ def supersede(
     return expire(tenant_id, children, at, undo=undo) if children else []
 
 
+def descendants(tenant_id: UUID, record_id: str) -> list[Ending]:
+    """A record and the active ones derived from it, locked."""
+    return _lock_closure(tenant_id, [record_id], _DESCENDANTS, "r.status = 'active'")
+
+
+def withhold(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
+    """Take records out of every kept answer."""
+    _stop_serving(tenant_id, ids, at)
+
+
+def drop_fingerprints(tenant_id: UUID, receipt: str) -> None:
+    """Take back what an act forbade; for its undo."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM forgotten_fingerprint WHERE tenant_id = %s::uuid AND receipt_number = %s::text",
+            [tenant_id, receipt],
+        )
+
+
 def value_digest(tenant_id: UUID, ending: Ending) -> bytes | None:
     """The fingerprint of an ended record's value."""
     if ending.value_text is None:
@@ -311,12 +330,20 @@ def _drop_values(
 
 
 def _stop_serving(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
-    """Out of every retried answer."""
+    """Out of every retried answer: of the record itself, and of acts on several that it was one of."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET answer = NULL, withheld_at = %(at)s::timestamptz "
-            "WHERE tenant_id = %(tenant)s::uuid AND item_ref = ANY(%(refs)s::text[]) AND withheld_at IS NULL",
-            {"tenant": tenant_id, "at": at, "refs": [f"record:{one}" for one in ids]},
+            "WHERE tenant_id = %(tenant)s::uuid AND withheld_at IS NULL AND item_ref IN ("
+            "SELECT unnest(%(refs)s::text[]) UNION ALL "
+            "SELECT 'receipt:' || receipt_number FROM record_act "
+            "WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[]) AND receipt_number IS NOT NULL)",
+            {
+                "tenant": tenant_id,
+                "at": at,
+                "ids": list(ids),
+                "refs": [f"record:{one}" for one in ids],
+            },
         )
 
 

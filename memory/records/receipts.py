@@ -113,6 +113,7 @@ def state_of(record: Record) -> str:
             "broadened": record.broadened,
             "confirmed_at": _instant(record.confirmed_at),
             "disputed_at": _instant(record.disputed_at),
+            "valid_until": None if record.valid_until is None else record.valid_until.isoformat(),
         }
     )
 
@@ -204,3 +205,13 @@ def _one(tenant_id: UUID, condition: str, parameter: str) -> Receipt | None:
         return None
     named = dict(zip(_COLUMNS, row, strict=True))
     return Receipt(**{**named, "log_entry_hash": bytes(named["log_entry_hash"])})
+
+
+def mark_undone(tenant_id: UUID, number: str, *, by: str, at: datetime) -> None:
+    """Say of a receipt that it was undone, and by which other one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE receipt SET undone_at = %s::timestamptz, undone_by = %s::text "
+            "WHERE tenant_id = %s::uuid AND number = %s::text",
+            [at, by, tenant_id, number],
+        )

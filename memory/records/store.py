@@ -65,6 +65,11 @@ def lock_thing(tenant_id: UUID, subject_type: str, subject_id: str, key: str) ->
     _lock(f"record {tenant_id} {subject_type} {subject_id}\x1f{key}")
 
 
+def lock_inferences(tenant_id: UUID, subject_type: str, subject_id: str, *, shared: bool) -> None:
+    """Between inferring about a subject (shared) and forbidding it (alone)."""
+    _lock(f"inferences {tenant_id} {subject_type} {subject_id}", shared=shared)
+
+
 def lock_lineage(tenant_id: UUID, own_id: str | None, parent_ids: Sequence[str]) -> None:
     """Keep a record and the ones derived from it from appearing unseen by each other: a caller-chosen id alone,
     parents shared.

@@ -1,0 +1,337 @@
+"""Undo what a receipt tells of, until its deadline and while nothing happened to its records since.
+
+What was taken away comes back as new records with new ids, written from sealed copies; tombstones stay. What was only
+marked is unmarked. Source: the product contract, "Built-in correction routes".
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.api.parameters import instant
+from memory.canonical import canonical
+from memory.errors import ReceiptNotFound, UndoClosed
+from memory.ids import new_text_id
+from memory.records.acts import Act, Touched, scope_text
+from memory.records.ending import drop_fingerprints, expire, supersede
+from memory.records.guard import check_record_write, decides_for_people, may_read_record
+from memory.records.pending import put_off
+from memory.records.receipts import (
+    Receipt,
+    find_receipt,
+    mark_undone,
+    new_number,
+    write_receipt,
+)
+from memory.records.record import Record
+from memory.records.sealing import destroy_undo_copies, open_for_undo
+from memory.records.store import (
+    NewRecord,
+    bindings_hash,
+    find_record,
+    find_records,
+    insert_record,
+    lock_thing,
+    record_in_slot,
+    update_records,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The records as they are now, and the receipt of the undo; or the id under which it waits."""
+
+    records: list[Record] = field(default_factory=list)
+    receipt: Receipt | None = None
+    pending_id: str | None = None
+
+
+def undo_receipt(*, principal: Principal, number: str) -> Undone:
+    """Undo one act. Raises ReceiptNotFound, UndoClosed, PermissionDenied."""
+    receipt = find_receipt(principal.tenant_id, number, lock=True)
+    record = find_record(principal.tenant_id, receipt.record_id) if receipt is not None else None
+    if (
+        receipt is None
+        or record is None
+        or not may_read_record(principal, record.subject_type, record.subject_id, record.bindings)
+    ):
+        raise ReceiptNotFound
+    check_record_write(principal, record.subject_type, record.subject_id, record.bindings)
+    act = Act(principal, "undone")
+    if not decides_for_people(principal):
+        return Undone(
+            pending_id=put_off(
+                Act(principal, "proposed"),
+                name="undo",
+                body={"number": number},
+                reason_code="no-word",
+                record_id=record.id,
+                subject=(record.subject_type, record.subject_id),
+                key=record.key,
+            )
+        )
+    _check_open(receipt, act)
+    lock_thing(act.tenant_id, record.subject_type, record.subject_id, record.key)
+    record = find_record(act.tenant_id, receipt.record_id) or record
+    undoing = _Undoing(act, receipt, record, _touched_by(act, receipt))
+    ids = _WAYS.get(receipt.route, _Undoing.of_correction)(undoing) or [record.id]
+    drop_fingerprints(act.tenant_id, number)
+    destroy_undo_copies(act.tenant_id, receipt=number)
+    return _written(act, receipt, record, undoing, ids)
+
+
+def _check_open(receipt: Receipt, act: Act) -> None:
+    if receipt.undone_at is not None:
+        raise UndoClosed(reason="undone")
+    if receipt.undo_until is None:
+        raise UndoClosed(reason="no-undo")
+    if receipt.undo_until <= act.at:
+        raise UndoClosed(reason="deadline")
+
+
+def _touched_by(act: Act, receipt: Receipt) -> dict[str, str | None]:
+    """The records that the act touched, with their status before."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT record_id, from_status FROM record_act WHERE tenant_id = %s::uuid AND act_id = %s::uuid "
+            "ORDER BY is_main DESC, record_id",
+            [act.tenant_id, receipt.act_id],
+        )
+        return dict(cursor.fetchall())
+
+
+def _written(
+    act: Act, undone: Receipt, record: Record, undoing: "_Undoing", ids: list[str]
+) -> Undone:
+    number = new_number()
+    mark_undone(act.tenant_id, undone.number, by=number, at=act.at)
+    found = {
+        one.id: one
+        for one in find_records(act.tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": ids})
+    }
+    records = [found[one] for one in ids]
+    entry = act.log(
+        receipt=number,
+        undoes=undone.number,
+        recordIds=ids,
+        restored=undoing.restored or None,
+    )
+    origin = {new: old for old, new in undoing.restored.items()}
+    act.keep(
+        [
+            Touched(
+                record_id=one.id,
+                to_status=one.status,
+                scope_text=scope_text(one.level, one.bindings_text),
+                from_record_id=origin.get(one.id),
+                is_main=place == 0,
+            )
+            for place, one in enumerate(records)
+        ],
+        entry,
+        reason_code="undo",
+        receipt=number,
+    )
+    receipt = write_receipt(
+        act,
+        entry,
+        number=number,
+        route="undo",
+        record=record,
+        before=[record],
+        after=[one for one in records if one.status == "active"],
+    )
+    return Undone(records=records, receipt=receipt)
+
+
+@dataclass(slots=True)
+class _Undoing:
+    """`restored`: old id → new id. Each way answers the ids to show, the main one first."""
+
+    act: Act
+    receipt: Receipt
+    record: Record
+    touched: Mapping[str, str | None]
+    restored: dict[str, str] = field(default_factory=dict)
+
+    def of_correction(self) -> list[str]:
+        """The correction ends; what it superseded comes back in its place, and what ended with that."""
+        after = find_record(self.act.tenant_id, self.receipt.after_ids[0])
+        if after is None or after.status != "active" or after.review is not None:
+            raise UndoClosed(reason="changed")
+        replaced = find_records(
+            self.act.tenant_id,
+            "r.id = ANY(%(ids)s::text[]) AND r.status = 'superseded'",
+            {"ids": after.supersedes},
+        )
+        if len(replaced) != len(after.supersedes):
+            raise UndoClosed(reason="changed")
+        if not replaced:
+            expire(self.act.tenant_id, [after.id], self.act.at)
+            return [after.id]
+        supersede(self.act.tenant_id, [after], self.act.at, retire_unless=None)
+        for place, one in enumerate(replaced):
+            self._restore(one, one.value_text, superseded=[after.id] if place == 0 else [])
+        self._restore_ended()
+        return list(self.restored.values())
+
+    def of_confirmation(self) -> list[str]:
+        """Back to what it said before, where nobody confirmed or widened it since."""
+        if self.record.status != "active" or self.record.confirmed_at != self.receipt.made_at:
+            raise UndoClosed(reason="changed")
+        before = self.receipt.state_before
+        bindings_text = canonical(before["bindings"])
+        self._check_slot_is_free(self.record, before["level"], bindings_text)
+        update_records(
+            self.act.tenant_id,
+            [self.record.id],
+            self.act.at,
+            level=before["level"],
+            bindings_text=bindings_text,
+            bindings_hash=bindings_hash(bindings_text),
+            broadened=before["broadened"],
+            confirmed_at=_instant(before["confirmed_at"]),
+            disputed_at=_instant(before["disputed_at"]),
+        )
+        return [self.record.id]
+
+    def of_ending(self) -> list[str]:
+        """What was taken away comes back from its sealed copies."""
+        self._restore_ended()
+        if self.record.status != "active" and self.record.id not in self.restored:
+            raise UndoClosed(reason="changed")
+        ids = list(self.restored.values())
+        first = self.restored.get(self.record.id)
+        return sorted(ids, key=lambda one: one != first)
+
+    def of_withdrawal(self) -> list[str]:
+        found = self._still("r.review = 'withdrawn'")
+        for one in found:
+            self._check_slot_is_free(one, one.level, one.bindings_text)
+        self._unmark(found, review=None, review_reason=None)
+        return [one.id for one in found]
+
+    def of_dispute(self) -> list[str]:
+        found = [
+            one
+            for one in self._still("r.disputed_at IS NOT NULL")
+            if one.disputed_at == self.receipt.made_at
+        ]
+        self._unmark(found, disputed_at=None)
+        return [one.id for one in found]
+
+    def _still(self, condition: str) -> list[Record]:
+        """The touched records that are still as the act left them, the main one first."""
+        found = find_records(
+            self.act.tenant_id,
+            f"r.id = ANY(%(ids)s::text[]) AND r.status = 'active' AND {condition}",
+            {"ids": list(self.touched)},
+        )
+        if self.record.id not in {one.id for one in found}:
+            raise UndoClosed(reason="changed")
+        return sorted(found, key=lambda one: one.id != self.record.id)
+
+    def _unmark(self, found: list[Record], **columns: Any) -> None:
+        if not found:
+            raise UndoClosed(reason="changed")
+        update_records(self.act.tenant_id, [one.id for one in found], self.act.at, **columns)
+
+    def _restore_ended(self) -> None:
+        """What the act ended: from its sealed copy, or as it stands where its value was to be retained."""
+        sealed = open_for_undo(self.act.tenant_id, self.receipt.number)
+        ended = find_records(
+            self.act.tenant_id,
+            "r.id = ANY(%(ids)s::text[]) AND r.review IS NULL AND r.status IN ('expired', 'deleted')",
+            {"ids": [one for one, status in self.touched.items() if status == "active"]},
+        )
+        texts = {one.id: sealed.get(one.id, one.value_text) for one in ended}
+        wanted = [one for one in ended if texts[one.id] is not None or one.authority == "policy"]
+        # New ids first: what was derived among them names the new ones.
+        self.restored |= {one.id: new_text_id() for one in wanted}
+        for one in wanted:
+            self._restore(one, texts[one.id])
+
+    def _restore(
+        self, old: Record, text: str | None, *, superseded: list[str] | None = None
+    ) -> None:
+        record_id = self.restored.setdefault(old.id, new_text_id())
+        before = self.receipt.state_before if old.id == self.receipt.record_id else None
+        ends = before["valid_until"] if before is not None else None
+        valid_until = date.fromisoformat(ends) if ends is not None else None
+        self._check_slot_is_free(old, old.level, old.bindings_text)
+        parents = find_records(
+            self.act.tenant_id,
+            "r.id = ANY(%(ids)s::text[]) AND r.status = 'deleted'",
+            {"ids": old.derived_from},
+        )
+        dead = {one.id for one in parents}
+        insert_record(
+            self.act.tenant_id,
+            NewRecord(
+                id=record_id,
+                subject_type=old.subject_type,
+                subject_id=old.subject_id,
+                key=old.key,
+                value_text=text,
+                authority=old.authority,
+                source_type=old.source_type,
+                evidence_kind=old.evidence_kind,
+                evidence_ref=old.evidence_ref,
+                observations=old.observations,
+                captured_at=old.captured_at,
+                captured_by=old.captured_by,
+                source_of_truth=old.source_of_truth,
+                level=old.level,
+                bindings_text=old.bindings_text,
+                valid_from=old.valid_from,
+                valid_until=valid_until if before is not None else old.valid_until,
+                revalidate_on=old.revalidate_on,
+                route=old.route,
+                broadened=old.broadened,
+                derived_from=[
+                    self.restored.get(one, one)
+                    for one in old.derived_from
+                    if one in self.restored or one not in dead
+                ],
+                sensitivity=old.sensitivity,
+                retain_value=old.retain_value,
+                trust=old.trust,
+                written_by=self.act.principal.writer,
+                written_by_role=self.act.principal.role,
+                recorded_at=self.act.at,
+                confirmed_at=old.confirmed_at,
+                disputed_at=old.disputed_at,
+            ),
+            superseded=superseded or [],
+        )
+
+    def _check_slot_is_free(self, record: Record, level: str, bindings_text: str) -> None:
+        occupant = record_in_slot(
+            self.act.tenant_id,
+            record.subject_type,
+            record.subject_id,
+            record.key,
+            level,
+            bindings_text,
+        )
+        if occupant is not None and occupant.id != record.id:
+            raise UndoClosed(reason="changed")
+
+
+def _instant(text: str | None) -> Any:
+    return None if text is None else instant(text)
+
+
+_WAYS: Mapping[str, Callable[[_Undoing], list[str]]] = {
+    "confirm": _Undoing.of_confirmation,
+    "out-of-date": _Undoing.of_ending,
+    "forget": _Undoing.of_ending,
+    "never-infer": _Undoing.of_ending,
+    "wrong-person": _Undoing.of_withdrawal,
+    "dispute": _Undoing.of_dispute,
+}
+"""By the receipt's route; any other is a correction."""
