@@ -4,8 +4,10 @@ Used by `up`, and by anyone who runs gunicorn: `gunicorn --config python:kindmem
 Threads, not an event loop: the tenant is a setting of the thread's own transaction.
 """
 
+import logging
 import os
 from pathlib import Path
+from typing import Any
 
 wsgi_app = "kindmem.wsgi:application"
 bind = os.environ.get("KINDMEM_BIND", "127.0.0.1:8000")
@@ -44,3 +46,14 @@ def post_worker_init(worker: object) -> None:
     from memory.search.warm import warm_up
 
     warm_up()
+
+
+def worker_exit(arbiter: object, worker: Any) -> None:
+    """End the process here, its requests being answered.
+
+    A clean end of Python would first tear down the search model, perhaps while its thread still
+    loads it, which aborts the process and takes seconds.
+    """
+    if worker.booted:
+        logging.shutdown()
+        os._exit(0)

@@ -8,8 +8,6 @@ the worker, which its supervisor starts again.
 import signal
 import threading
 import time
-from collections.abc import Callable
-from importlib import import_module, util
 from types import FrameType
 from typing import Any
 
@@ -20,11 +18,10 @@ from django.db import connections
 
 from kindmem.heartbeat import beat
 from memory.errors import DomainError
+from memory.housekeeping import JOBS
 
 _HEARTBEAT_SECONDS = 5.0
 _LONGEST_NAP_SECONDS = 1.0
-
-Job = tuple[str, float, Callable[[], object]]
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +40,7 @@ class Command(BaseCommand):
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, end)
-        rounds = [("heartbeat", _HEARTBEAT_SECONDS, beat), *_jobs()]
+        rounds = [("heartbeat", _HEARTBEAT_SECONDS, beat), *JOBS]
         due_at = dict.fromkeys((name for name, _, _ in rounds), 0.0)
         while not stop.is_set():
             for name, every_seconds, call in rounds:
@@ -58,10 +55,3 @@ class Command(BaseCommand):
                     connections.close_all()
             stop.wait(_LONGEST_NAP_SECONDS)
         connections.close_all()
-
-
-def _jobs() -> list[Job]:
-    """What the domain wants done, and how often; nothing while it has no such list."""
-    if util.find_spec("memory.housekeeping") is None:
-        return []
-    return list(import_module("memory.housekeeping").JOBS)
