@@ -1,0 +1,136 @@
+"""A derived record is never wider, more trusted or longer-lived than its parents, whichever comes first."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import TenantKit
+from tests.records.builders import a_record, an_inference, body_of, refusal, valid
+from tests.records.conftest import RECORDS, Memory
+
+
+def scope(record: dict[str, Any]) -> tuple[Any, ...]:
+    one = record["scope"]
+    return one["level"], one["bindings"], one["valid_until"]
+
+
+PARENT = {
+    "level": "project",
+    "bindings": {"project_id": "p1"},
+    "valid_until": "2030-06-30",
+}
+
+
+def test_a_child_is_cut_to_its_parents(app: Memory) -> None:
+    app.remember("p", key="k.p", id="p", **PARENT)
+    child = valid(app.remember("c", key="k.c", derived_from=["p"], retain=True))
+    assert scope(child) == ("project", {"project_id": "p1"}, "2030-06-30")
+    assert child["lifecycle"]["retain_value_after_expiry"] is False
+    within = app.remember(
+        "c",
+        key="k.d",
+        derived_from=["p"],
+        level="task",
+        bindings={"t": 1},
+        valid_until="2030-01-01",
+    )
+    assert scope(within) == ("task", {"t": 1, "project_id": "p1"}, "2030-01-01")
+
+
+def test_a_child_of_several_is_cut_to_all_of_them(app: Memory) -> None:
+    app.remember("p", key="k.p", id="p", **PARENT)
+    app.remember(
+        "q", key="k.q", id="q", level="session", bindings={"s": 1}, valid_until="2030-03-01"
+    )
+    child = app.remember("c", key="k.c", derived_from=["p", "q"])
+    assert scope(child) == ("session", {"project_id": "p1", "s": 1}, "2030-03-01")
+
+
+def test_a_child_that_could_apply_nowhere_is_refused(app: Memory) -> None:
+    app.remember("p", key="k.p", id="p", **PARENT)
+    body = a_record("c", key="k.c", derived_from=["p"], bindings={"project_id": "p2"})
+    assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {
+        "invariant": "I10"
+    }
+    body = a_record("c", key="k.c", derived_from=["p"], valid_from="2031-01-01")
+    assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {
+        "invariant": "I10"
+    }
+
+
+def test_a_child_is_no_more_trusted_than_its_parents(app: Memory, agent: Memory) -> None:
+    body_of(agent.client.post(RECORDS, an_inference("p", key="k.p", id="p")), 201)
+    child = app.remember("c", key="k.c", derived_from=["p"])
+    assert app.explain(child["id"])["trust"] == "unverified"
+
+
+@pytest.mark.parametrize("end", ["superseded", "expired"])
+def test_nothing_is_derived_from_what_has_ended(app: Memory, end: str) -> None:
+    app.remember("p", key="k.p", id="p", bindings={"trip_id": "T1"}, revalidate_on=["e"])
+    if end == "superseded":
+        app.correct("q", key="k.p")
+    else:
+        app.emit("e")
+    body = a_record("c", key="k.c", derived_from=["p"])
+    assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {
+        "invariant": "I10"
+    }
+
+
+def test_a_parent_that_comes_later_cuts_what_was_derived_from_it_and_from_that(
+    app: Memory, agent: Memory
+) -> None:
+    app.remember("c", key="k.c", id="c", derived_from=["p"])
+    app.remember("g", key="k.g", id="g", derived_from=["c"], valid_until="2031-01-01")
+    body = an_inference("p", key="k.p", id="p", bindings={"t": 1}, valid_until="2030-06-30")
+    body_of(agent.client.post(RECORDS, body), 201)
+    for one in ("c", "g"):
+        record = valid(app.get(one))
+        assert scope(record) == ("task", {"t": 1}, "2030-06-30")
+        assert app.explain(one)["trust"] == "unverified"
+
+
+def test_a_child_that_no_longer_fits_its_late_parent_waits_for_review(app: Memory) -> None:
+    app.remember("c", key="k.c", id="c", derived_from=["p"], bindings={"project_id": "p2"})
+    app.remember("p", key="k.p", id="p", **PARENT)
+    refusal(app.client.get(f"{RECORDS}/c"), 404, "record-not-found")
+    assert app.recall("k.c", context={"user_id": "ann", "project_id": "p2"})["decision"] == "none"
+
+
+def test_a_child_that_would_fill_a_taken_slot_waits_for_review(app: Memory) -> None:
+    app.remember("c", key="k.c", id="c", derived_from=["p"])
+    app.remember("d", key="k.c", level="project", bindings={"project_id": "p1"})
+    app.remember("p", key="k.p", id="p", **{**PARENT, "valid_until": None})
+    assert [one["value"] for one in app.list(key="k.c")] == ["d"]
+
+
+def test_late_parents_in_a_circle_end(app: Memory) -> None:
+    app.remember("a", key="k.a", id="a", derived_from=["b"], level="project", bindings={"x": 1})
+    app.remember("b", key="k.b", id="b", derived_from=["a"], level="session", bindings={"y": 2})
+    for one in ("a", "b"):
+        assert scope(app.get(one))[:2] == ("session", {"x": 1, "y": 2})
+
+
+def test_of_a_parent_that_the_writer_may_not_see_nothing_is_told(
+    acme: TenantKit, app: Memory
+) -> None:
+    app.remember("p", key="k.p", id="p", bindings={"project_id": "p1"}, revalidate_on=["e"])
+    app.emit("e")
+    stranger = acme.client("app", users=["cleo"])
+    body = a_record("c", key="k.c", subject="cleo", derived_from=["p", "nothing"])
+    assert body_of(stranger.post(RECORDS, body), 202)["review"] == "pending"
+
+
+def test_a_confirmation_does_not_widen_beyond_a_parent(app: Memory) -> None:
+    app.remember("p", key="k.p", id="p", **PARENT)
+    child = app.remember("c", key="k.c", derived_from=["p"], level="task", bindings={"t": 1})
+    path = f"{RECORDS}/{child['id']}/confirm"
+    body = {"broaden_to": {"level": "user", "bindings": {}}}
+    assert refusal(app.client.post(path, body), 422, "invariant-violated") == {"invariant": "I10"}
+    body = {"broaden_to": {"level": "project", "bindings": {"project_id": "p1"}}}
+    assert body_of(app.client.post(path, body), 200)["scope"]["level"] == "project"
+
+
+def test_a_record_is_not_derived_from_itself(app: Memory) -> None:
+    body = a_record(id="r", derived_from=["r"])
+    assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {"invariant": "I7"}
