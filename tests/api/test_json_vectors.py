@@ -47,7 +47,7 @@ def _send(client: ApiClient, endpoint: Endpoint, url: str, raw: bytes) -> HttpRe
 @pytest.mark.parametrize("endpoint", _JSON, ids=lambda endpoint: endpoint.id)
 def test_no_json_text_as_a_body_is_more_than_refused(endpoint: Endpoint, place: Place) -> None:
     row = ROWS[endpoint.id]
-    url = endpoint.route.url(**{name: make(place) for name, make in row.ids.items()})
+    url = endpoint.route.url(**row.ids_in(place))
     for vector in _VECTORS:
         answer = _send(place.client, endpoint, url, vector.text)
         assert_answers(answer, vector.name)
@@ -59,15 +59,14 @@ def test_no_json_text_as_a_body_is_more_than_refused(endpoint: Endpoint, place: 
 @pytest.mark.parametrize("endpoint", _JSON, ids=lambda endpoint: endpoint.id)
 def test_no_json_text_as_a_property_is_more_than_refused(endpoint: Endpoint, place: Place) -> None:
     row = ROWS[endpoint.id]
-    assert row.body is not None
-    url = endpoint.route.url(**{name: make(place) for name, make in row.ids.items()})
+    url = endpoint.route.url(**row.ids_in(place))
     names = sorted(set(endpoint.operation.body.schema["properties"]) - set(row.free))
     if not names:
         return
     # What the gate refuses anywhere was tried as a body: here is what gets past it, to one property after the other.
     passing = [vector for vector in _VECTORS if vector.must != "refuse"]
     for number, vector in enumerate(passing):
-        raw = spliced(row.body(place), names[number % len(names)], vector.text)
+        raw = spliced(row.smallest(place), names[number % len(names)], vector.text)
         assert_answers(_send(place.client, endpoint, url, raw), vector.name)
 
 
@@ -90,11 +89,10 @@ def test_a_json_text_where_any_is_taken_comes_back_as_it_was_or_is_refused(
     endpoint: Endpoint, name: str, place: Place
 ) -> None:
     row = ROWS[endpoint.id]
-    assert row.body is not None
-    url = endpoint.route.url(**{key: make(place) for key, make in row.ids.items()})
+    url = endpoint.route.url(**row.ids_in(place))
     wrong = []
     for vector in _VECTORS:
-        answer = _send(place.client, endpoint, url, spliced(row.body(place), name, vector.text))
+        answer = _send(place.client, endpoint, url, spliced(row.smallest(place), name, vector.text))
         assert_answers(answer, vector.name)
         accepted = answer.status_code == row.status
         if vector.must == "refuse" and not _is_closed_by(vector) and answer.status_code != 400:
