@@ -10,15 +10,11 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import BadInput, InvariantViolated, PermissionDenied
 from memory.integrity.anchors import read_anchors
-from memory.integrity.chain_sql import verify_run_in_sql
+from memory.integrity.examination import RunExamination
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog, verify_sealed_log
-from memory.integrity.sealed_run import SealComparison, run_seals, stored_records
-from memory.integrity.sealed_run_sql import compare_in_sql
 from memory.integrity.signing import signer
 from memory.integrity.states import ChainReport
-from memory.integrity.stored_run import verify_stored_run
-from memory.integrity.verdict import verdict
 from memory.queries.run_log import check_run_is_readable, has_unreadable_entry
 
 log = structlog.get_logger("kindmem.integrity")
@@ -41,10 +37,9 @@ def verify_run(
     first: int | None = None,
     last: int | None = None,
     in_sql: bool = False,
-    sealed_log: SealedLog | None = None,
     on_batch: Callable[[Progress], None] | None = None,
 ) -> ChainReport:
-    """The report of the run; `in_sql` uses the second verifier. `sealed_log`: the tenant's, when the caller has just verified it.
+    """The report of the run; `in_sql` uses the second verifier.
 
     Raises LogNotFound; PermissionDenied unless the caller may read every entry of the run; BadInput for an empty range.
     """
@@ -54,12 +49,24 @@ def verify_run(
     if has_unreadable_entry(principal, run_id):
         raise PermissionDenied(needs="read on every entry of the run")
     with connection.cursor() as cursor:
-        if sealed_log is None:
-            sealed_log = sealed_log_of(cursor, principal)
-        report = _report(cursor, principal, run_id, first or 0, last, in_sql, sealed_log, on_batch)
+        examination = RunExamination(
+            cursor,
+            tenant_id=principal.tenant_id,
+            tenant_slug=principal.tenant_slug,
+            run_id=run_id,
+            sealed_log=sealed_log_of(cursor, principal),
+            first=first or 0,
+            last=last,
+            on_batch=on_batch,
+        )
+        if in_sql:
+            report = examination.in_sql(cursor)
+        else:
+            examination.read(cursor)
+            report = examination.report()
         if first is None and last is None:
-            _keep(cursor, principal, report)
-    _log(principal, report)
+            keep_verification(cursor, principal, report)
+    log_verification(principal, _payload(report))
     return report
 
 
@@ -74,38 +81,7 @@ def sealed_log_of(cursor: Any, principal: Principal) -> SealedLog:
     )
 
 
-def _report(
-    cursor: Any,
-    principal: Principal,
-    run_id: str,
-    first: int,
-    last: int | None,
-    in_sql: bool,
-    sealed_log: SealedLog,
-    on_batch: Callable[[Progress], None] | None,
-) -> ChainReport:
-    tenant_id = principal.tenant_id
-    seals = run_seals(cursor, tenant_id, run_id, sealed_log.size)
-    key: dict[str, Any] = {
-        "tenant_id": tenant_id,
-        "tenant_slug": principal.tenant_slug,
-        "run_id": run_id,
-        "first": first,
-        "last": last,
-        "sealed_to": seals.sealed_to,
-        "attested_ids": seals.attested_ids,
-    }
-    if in_sql:
-        chain = verify_run_in_sql(cursor, **key)
-        bad = compare_in_sql(cursor, tenant_id, seals, first=first, last=last)
-        return verdict(chain, seals, bad, sealed_log)
-    comparison = SealComparison(seals, stored_records(cursor, tenant_id), first=first, last=last)
-    chain = verify_stored_run(cursor, **key, seals=comparison, on_batch=on_batch)
-    return verdict(chain, seals, comparison.finish(), sealed_log)
-
-
-def _log(principal: Principal, report: ChainReport) -> None:
-    bad = report.first_bad
+def _payload(report: ChainReport) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "type": "log.verified",
         "runId": report.run_id,
@@ -113,8 +89,14 @@ def _log(principal: Principal, report: ChainReport) -> None:
         "from": report.from_sequence,
         "to": report.to_sequence,
     }
+    bad = report.first_bad
     if bad is not None:
         payload["firstBad"] = {"sequence": bad.sequence, "class": bad.tampering.value}
+    return payload
+
+
+def log_verification(principal: Principal, payload: dict[str, Any]) -> None:
+    """A verification is itself an act that is logged, also where the record of governance was cut."""
     try:
         with transaction.atomic():
             append_governance(principal=principal, payload=payload)
@@ -123,7 +105,8 @@ def _log(principal: Principal, report: ChainReport) -> None:
         log.error("the record of governance takes no entry", invariant=error.invariant)
 
 
-def _keep(cursor: Any, principal: Principal, report: ChainReport) -> None:
+def keep_verification(cursor: Any, principal: Principal, report: ChainReport) -> None:
+    """Keep for lists what was found of a whole run."""
     bad = report.first_bad
     cursor.execute(
         _KEEP,

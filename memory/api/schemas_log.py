@@ -103,6 +103,17 @@ REPORT: dict[str, Any] = {
         "headHash": {"type": ["string", "null"]},
         "unsealed": {"type": "integer"},
         "erased": {"type": "integer"},
+        "checkpoint": {
+            "type": "object",
+            "required": ["size", "origin", "rootHash", "signedAt"],
+            "properties": {
+                "size": {"type": "integer"},
+                "origin": TEXT,
+                "rootHash": HASH,
+                "signedAt": INSTANT,
+                "anchoredAt": INSTANT,
+            },
+        },
         "firstBad": {
             "type": "object",
             "required": ["runId", "sequence", "class"],

@@ -96,6 +96,8 @@ def verify_sealed_log(
     bad = walk.first_bad()
     if bad_note is not None and (bad is None or bad.tampering is Tampering.ANCHOR):
         vouched = max((head.size for head in heads if head.size < bad_note), default=0)
+        if bad is not None:
+            vouched = min(vouched, bad.sequence)
         bad = FirstBad(
             SEALS_RUN, vouched, Tampering.CHECKPOINT, "a note signed by a known key", "another note"
         )
@@ -133,6 +135,8 @@ class _Walk:
         if count != end - start:
             self._cursor.execute(_FIRST_MISSING, {**parameters, "to": end - 1})
             [missing] = self._cursor.fetchone()
+            if missing > start:
+                return self._chunk(missing)  # what stands before it may be bad already
             return self._say(missing, self._first_head_past(missing), "a leaf", "no leaf")
         computed, stored, shortcuts = bytes(texts), bytes(hashes), bytes(nodes)
         if odd is not None:

@@ -96,7 +96,7 @@ class SealComparison:
         last: int | None = None,
     ) -> None:
         self._seals = seals
-        self._records = records
+        self.records = records
         self._next = first
         self._last = last
         self._place = 0
@@ -160,7 +160,7 @@ class SealComparison:
             return
         self._read = place
         stored = self._seals.seals[place]
-        text = self._records(stored.leaf_index)
+        text = self.records(stored.leaf_index)
         hashes = [text[start : start + 32] for start in range(0, len(text), 32)]
         root = root_of_hashes(hashes)
         covered = stored.seal.to_sequence - stored.seal.from_sequence + 1

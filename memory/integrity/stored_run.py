@@ -5,6 +5,7 @@ snapshot; earlier batches may be older, which is safe because a run only grows. 
 transaction has set the tenant.
 """
 
+import time
 from collections.abc import Callable, Container, Iterable
 from typing import Any, Final
 from uuid import UUID
@@ -80,59 +81,95 @@ def read_batch(
     return [EntryRow._make(row[4:]) for row in rows if row[4] is not None], head
 
 
-def verify_stored_run(
-    cursor: Cursor,
-    *,
-    tenant_id: UUID,
-    tenant_slug: str,
-    run_id: str,
-    first: int = 0,
-    last: int | None = None,
-    resume: Progress | None = None,
-    sealed_to: int = -1,
-    attested_ids: Container[str] = frozenset(),
-    seals: SealComparison | None = None,
-    batch_entries: int = BATCH_ENTRIES,
-    on_batch: Callable[[Progress], None] | None = None,
-) -> ChainReport:
-    """Verify a run, or a range of it, by `ChainVerifier`; its arguments have the same meaning.
+class StoredRunVerification:
+    """Reads a run, or a range of it, through `ChainVerifier`; its arguments have the same meaning.
 
-    `seals` takes the same rows, for the caller to finish. `on_batch` hears how far it came after
-    each batch: for progress, and to resume elsewhere.
+    `read` goes on where the last call stopped, also in another transaction. `seals` takes the same
+    rows, for the caller to finish. `on_batch` hears how far it came after each batch.
     """
 
-    def other_runs() -> Iterable[str]:
-        cursor.execute(_READ_RUNS, {"tenant": tenant_id, "limit": OTHER_RUNS_LOOKED_AT})
-        return [row[0] for row in cursor.fetchall()]
+    def __init__(
+        self,
+        *,
+        tenant_id: UUID,
+        tenant_slug: str,
+        run_id: str,
+        first: int = 0,
+        last: int | None = None,
+        resume: Progress | None = None,
+        sealed_to: int = -1,
+        attested_ids: Container[str] = frozenset(),
+        seals: SealComparison | None = None,
+        batch_entries: int = BATCH_ENTRIES,
+        on_batch: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._tenant_id = tenant_id
+        self._run_id = run_id
+        self._last = last
+        self._seals = seals
+        self._batch_entries = batch_entries
+        self._on_batch = on_batch
+        self._cursor: Cursor | None = None
+        self._from = max(0, first - 1) if resume is None else resume.sequence
+        self._head: HeadRow | None = None
+        self._verifier = ChainVerifier(
+            tenant_slug=tenant_slug,
+            run_id=run_id,
+            first=first,
+            last=last,
+            resume=resume,
+            sealed_to=sealed_to,
+            attested_ids=attested_ids,
+            other_runs=self._other_runs,
+        )
 
-    verifier = ChainVerifier(
-        tenant_slug=tenant_slug,
-        run_id=run_id,
-        first=first,
-        last=last,
-        resume=resume,
-        sealed_to=sealed_to,
-        attested_ids=attested_ids,
-        other_runs=other_runs,
-    )
-    key: dict[str, Any] = {"tenant_id": tenant_id, "run_id": run_id}
-    # One more than a batch: the row that overlaps with the one before.
-    limit = batch_entries + 1
-    from_sequence = max(0, first - 1) if resume is None else resume.sequence
-    while True:
-        rows, head = read_batch(cursor, **key, from_sequence=from_sequence, last=last, limit=limit)
-        verifier.feed(rows)
-        if seals is not None:
-            seals.take(rows)
-        progress = verifier.progress
-        if on_batch is not None:
-            on_batch(progress)
-        # A full batch that leads nowhere is one sequence many times over: decided, too.
-        is_stuck = progress.sequence <= from_sequence
-        if len(rows) < limit or verifier.is_decided or is_stuck:
-            break
-        from_sequence = progress.sequence
-    if last is not None and verifier.unattested:
-        cursor.execute(_READ_WORDS, {"tenant": tenant_id, "run": run_id, "after": last})
-        verifier.attest_later(EntryRow._make(row) for row in cursor.fetchall())
-    return verifier.finish(head)
+    def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
+        """Read on; False when `until` (of `time.monotonic`) came first. The cursor's transaction has set the tenant."""
+        self._cursor = cursor
+        # One more than a batch: the row that overlaps with the one before.
+        limit = self._batch_entries + 1
+        while True:
+            rows, self._head = read_batch(
+                cursor,
+                tenant_id=self._tenant_id,
+                run_id=self._run_id,
+                from_sequence=self._from,
+                last=self._last,
+                limit=limit,
+            )
+            self._verifier.feed(rows)
+            if self._seals is not None:
+                self._seals.take(rows)
+            progress = self._verifier.progress
+            if self._on_batch is not None:
+                self._on_batch(progress)
+            # A full batch that leads nowhere is one sequence many times over: decided, too.
+            is_stuck = progress.sequence <= self._from
+            if len(rows) < limit or self._verifier.is_decided or is_stuck:
+                break
+            self._from = progress.sequence
+            if until is not None and time.monotonic() > until:
+                return False
+        if self._last is not None and self._verifier.unattested:
+            cursor.execute(
+                _READ_WORDS,
+                {"tenant": self._tenant_id, "run": self._run_id, "after": self._last},
+            )
+            self._verifier.attest_later(EntryRow._make(row) for row in cursor.fetchall())
+        return True
+
+    def report(self) -> ChainReport:
+        """What was found, once `read` said that it is through."""
+        return self._verifier.finish(self._head)
+
+    def _other_runs(self) -> Iterable[str]:
+        assert self._cursor is not None
+        self._cursor.execute(_READ_RUNS, {"tenant": self._tenant_id, "limit": OTHER_RUNS_LOOKED_AT})
+        return [row[0] for row in self._cursor.fetchall()]
+
+
+def verify_stored_run(cursor: Cursor, **options: Any) -> ChainReport:
+    """Verify in one go; options as for `StoredRunVerification`."""
+    verification = StoredRunVerification(**options)
+    verification.read(cursor)
+    return verification.report()

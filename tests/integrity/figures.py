@@ -92,7 +92,9 @@ def entries_per_second(rows: list[EntryRow]) -> float:
         started = time.process_time()
         for start in range(0, len(rows), 1_000):
             verifier.feed(rows[max(0, start - 1) : start + 1_000])
-        report = verifier.finish(HeadRow(len(rows), rows[-1].entry_hash, len(rows), rows[-1].prev_hash))
+        report = verifier.finish(
+            HeadRow(len(rows), rows[-1].entry_hash, len(rows), rows[-1].prev_hash)
+        )
         best = min(best, time.process_time() - started)
         if report.first_bad is not None:
             raise SystemExit(f"the run did not verify: {report.first_bad}")

@@ -1,17 +1,17 @@
-"""`verify_log`: recompute a run's chain, or every run's, and say what state it is in. Each state has its own exit code."""
+"""`verify_log`: recompute a run's chain and seals, or every run's, and say what state it is in. Each state has an exit code."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memory.access import Principal
-from memory.actions.verify_run import verify_run
+from memory.actions.verify_tenant import verify_tenant
 from memory.errors import LogNotFound
-from memory.integrity.states import EXIT_CODES, ChainReport, State, overall
+from memory.integrity.receipts import Receipt, read_receipts
+from memory.integrity.rows import Progress
+from memory.integrity.states import EXIT_CODES, ChainReport, State
 from memory.management.command import OperatorCommand, Refused, operator
-from memory.queries.run_log import run_heads
-from memory.tenancy import tenant_context
 
 _WORDS = {
     State.VERIFIED: "intact",
@@ -36,49 +36,66 @@ class Command(OperatorCommand):
         parser.add_argument("slug")
         parser.add_argument("--run", help="one run only")
         parser.add_argument("--sql", action="store_true", help="use the verifier written in SQL")
+        parser.add_argument(
+            "--receipts", metavar="FILE", help="JSON lines of append answers that clients kept"
+        )
 
     def run(self, options: dict[str, Any]) -> None:
+        self._run = ""
         principal = operator(options["slug"])
-        runs = [options["run"]] if options["run"] else _all_runs(principal)
-        reports: list[ChainReport] = []
-        for number, run_id in enumerate(runs, start=1):
-            self.progress.show(f"run {number} of {len(runs)}", run=number, of=len(runs))
-            with tenant_context(principal.tenant_id):
-                try:
-                    reports.append(
-                        verify_run(principal=principal, run_id=run_id, in_sql=options["sql"])
-                    )
-                except LogNotFound:
-                    raise Refused(
-                        f"There is no run {run_id} in {options['slug']}.", code="log-not-found"
-                    ) from None
-        state = overall(report.state for report in reports)
-        answer = {"state": state.value, "runs": [report.as_wire() for report in reports]}
-        self.say(answer, "\n".join([*map(_line, reports), f"{options['slug']}: {_WORDS[state]}"]))
-        if code := EXIT_CODES[state]:
+        try:
+            found = verify_tenant(
+                principal=principal,
+                run_id=options["run"],
+                in_sql=options["sql"],
+                receipts=_receipts(options["receipts"]),
+                on_run=self._on_run,
+                on_batch=self._on_batch,
+            )
+        except LogNotFound:
+            raise Refused(
+                f"There is no run {options['run']} in {options['slug']}.", code="log-not-found"
+            ) from None
+        answer: dict[str, Any] = {
+            "state": found.state.value,
+            "runs": [report.as_wire() for report in found.reports],
+        }
+        lines = [*map(_line, found.reports), f"{options['slug']}: {_WORDS[found.state]}"]
+        if found.log_bad is not None:
+            answer["firstBad"] = found.log_bad.as_wire()
+        self.say(answer, "\n".join(lines))
+        if code := EXIT_CODES[found.state]:
             self.progress.end()
             sys.exit(code)
 
+    def _on_run(self, number: int, count: int, run_id: str) -> None:
+        self._run = f"run {number} of {count}"
+        self.progress.show(self._run, run=number, of=count)
 
-def _all_runs(principal: Principal) -> list[str]:
-    """Every run, the server's own last, since verifying appends to it."""
-    runs: list[str] = []
-    after: tuple[str, str] | None = None
-    while True:
-        with tenant_context(principal.tenant_id):
-            heads = run_heads(principal, after=after, limit=200)
-        if not heads:
-            return sorted(runs, key=lambda run: run.startswith("kindmem."))
-        runs += [head["runId"] for head in heads]
-        after = (heads[-1]["firstAt"], heads[-1]["runId"])
+    def _on_batch(self, progress: Progress) -> None:
+        self.progress.show(f"{self._run}, entry {progress.sequence}", entry=progress.sequence)
+
+
+def _receipts(path: str | None) -> list[Receipt]:
+    if path is None:
+        return []
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            return list(read_receipts(file))
+    except ValueError as error:
+        raise Refused(f"{path}: {error}", code="bad-input") from error
 
 
 def _line(report: ChainReport) -> str:
     line = f"{report.run_id}: {_WORDS[report.state]}, {report.entries} entries"
+    if report.checkpoint is not None:
+        line += f", checkpoint {report.checkpoint['size']}"
     if report.first_bad is not None:
         bad = report.first_bad
-        line += (
-            f"\n  first bad: sequence {bad.sequence} ({bad.tampering.value})"
-            f"\n  expected {bad.expected}\n  found    {bad.found}"
+        place = (
+            f"sequence {bad.sequence}"
+            if bad.run_id == report.run_id
+            else f"{bad.run_id} {bad.sequence}"
         )
+        line += f"\n  first bad: {place} ({bad.tampering.value})\n  expected {bad.expected}\n  found    {bad.found}"
     return line

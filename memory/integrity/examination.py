@@ -1,0 +1,72 @@
+"""Examines one run whole: its chain, its seals and what the tenant's log of seals says, by either verifier.
+
+Reading may stop and go on in another transaction, so that a long run keeps none open for long.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from memory.integrity.chain_sql import Cursor, verify_run_in_sql
+from memory.integrity.rows import Progress
+from memory.integrity.sealed_log import SealedLog
+from memory.integrity.sealed_run import SealComparison, run_seals, stored_records
+from memory.integrity.sealed_run_sql import compare_in_sql
+from memory.integrity.states import ChainReport
+from memory.integrity.stored_run import StoredRunVerification
+from memory.integrity.verdict import verdict
+
+
+class RunExamination:
+    """One run, or a range of it, against the verified log of seals. `read` until it is through, then `report`."""
+
+    def __init__(
+        self,
+        cursor: Cursor,
+        *,
+        tenant_id: UUID,
+        tenant_slug: str,
+        run_id: str,
+        sealed_log: SealedLog,
+        first: int = 0,
+        last: int | None = None,
+        on_batch: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._tenant_id = tenant_id
+        self._sealed_log = sealed_log
+        self._first = first
+        self._last = last
+        self._seals = run_seals(cursor, tenant_id, run_id, sealed_log.size)
+        self._key: dict[str, Any] = {
+            "tenant_id": tenant_id,
+            "tenant_slug": tenant_slug,
+            "run_id": run_id,
+            "first": first,
+            "last": last,
+            "sealed_to": self._seals.sealed_to,
+            "attested_ids": self._seals.attested_ids,
+        }
+        self._comparison = SealComparison(
+            self._seals, stored_records(cursor, tenant_id), first=first, last=last
+        )
+        self._reading = StoredRunVerification(
+            **self._key, seals=self._comparison, on_batch=on_batch
+        )
+
+    def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
+        """Read on; False when `until` (of `time.monotonic`) came first."""
+        self._comparison.records = stored_records(cursor, self._tenant_id)
+        return self._reading.read(cursor, until=until)
+
+    def report(self) -> ChainReport:
+        """What was read, judged; the last reading's cursor is still open."""
+        chain = self._reading.report()
+        return verdict(chain, self._seals, self._comparison.finish(), self._sealed_log)
+
+    def in_sql(self, cursor: Cursor) -> ChainReport:
+        """The same by the verifier that is written in SQL, in one go."""
+        chain = verify_run_in_sql(cursor, **self._key)
+        bad = compare_in_sql(
+            cursor, self._tenant_id, self._seals, first=self._first, last=self._last
+        )
+        return verdict(chain, self._seals, bad, self._sealed_log)

@@ -1,0 +1,38 @@
+"""`seal`: seal what moved in a tenant's log now, sign the head and anchor it."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from memory.actions.seal_tenant import seal_tenant
+from memory.management.command import OperatorCommand, operator
+
+
+class Command(OperatorCommand):
+    """Seal a tenant's log."""
+
+    help = "Seal what moved in a tenant's log, sign the new head and anchor it. Exits 10 when a run does not verify."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+
+    def run(self, options: dict[str, Any]) -> None:
+        principal = operator(options["slug"])
+        sealed = seal_tenant(tenant_id=principal.tenant_id, tenant_slug=principal.tenant_slug)
+        lines = [f"{sealed.entries} entries sealed; the log has {sealed.size} leaves."]
+        lines += [
+            f"NOT SEALED: {bad.run_id} does not verify: sequence {bad.sequence} ({bad.tampering.value})"
+            for bad in sealed.refused
+        ]
+        self.say(
+            {
+                "size": sealed.size,
+                "leaves": sealed.leaves,
+                "entries": sealed.entries,
+                "refused": [bad.as_wire() for bad in sealed.refused],
+            },
+            "\n".join(lines),
+        )
+        if sealed.refused:
+            sys.exit(10)
