@@ -33,10 +33,14 @@ Copy = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 class Hands:
     """What somebody with every right in the database can do to one tenant's log."""
 
-    def __init__(self, session: psycopg.Connection, tenant: TenantKit) -> None:
+    def __init__(
+        self, session: psycopg.Connection, tenant: TenantKit, *, keeps_constraints: bool = False
+    ) -> None:
         self.tenant = tenant
         self.cursor = session.cursor()
         self.cursor.execute("SET LOCAL session_replication_role = replica")
+        if keeps_constraints:
+            return
         self.cursor.execute(
             "ALTER TABLE log_entry DROP CONSTRAINT log_entry_pkey, DROP CONSTRAINT log_entry_id_is_unique CASCADE,"
             " DROP CONSTRAINT log_entry_has_one_successor, DROP CONSTRAINT log_entry_erased_has_no_payload,"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -24,13 +25,16 @@ CAUSED_AT = 4
 
 
 def writer(tenant: TenantKit, hash_version: int = 1) -> Principal:
-    from dataclasses import replace
-
     return replace(tenant.principal("agent", everything=True), hash_version=hash_version)
 
 
 def fill(
-    tenant: TenantKit, count: int = 8, run: str = RUN, *, by: Principal | None = None
+    tenant: TenantKit,
+    count: int = 8,
+    run: str = RUN,
+    *,
+    by: Principal | None = None,
+    text: str = "caf\u00e9",
 ) -> list[StoredEntry]:
     """Entries with and without payload, actor and cause, appended through the product."""
     principal = by or writer(tenant)
@@ -41,7 +45,7 @@ def fill(
             scope={"tenantId": tenant.slug, "projectId": "p1"},
             id=ids[n],
             actor="agent:booker" if n % 3 else None,
-            payload=ABSENT if n == NO_PAYLOAD_AT else {"n": n, "text": "caf\u00e9"},
+            payload=ABSENT if n == NO_PAYLOAD_AT else {"n": n, "text": text},
             caused_by=ids[0] if n == CAUSED_AT else None,
         )
         for n in range(count)
