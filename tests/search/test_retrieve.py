@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from memory.embeddings.provider import EmbeddingUnavailable, provider_registered
+from memory.embeddings.provider import EmbeddingUnavailable, get_provider, provider_registered
 from tests.builders import ApiClient, TenantKit
 from tests.search.providers import StubProvider
 
@@ -15,6 +15,7 @@ SCOPE = {"projectId": "p1"}
 
 @pytest.fixture
 def app(acme: TenantKit) -> ApiClient:
+    get_provider().embed(["once it is loaded, vectors come with the write"])
     return acme.client("app", projects=["p1", "p2"])
 
 
