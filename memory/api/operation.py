@@ -183,13 +183,29 @@ def operation(
             request={"application/json": body.schema} if body else None,
             responses={status: _openapi_answer(schema) for status, schema in answers.items()},
             extensions={
-                "x-error-codes": sorted(errors),
+                "x-error-codes": sorted({*errors, *_refusals(declared)}),
                 **({"x-example": example} if example is not None else {}),
                 **({"x-ability": ability} if ability else {}),
             },
         )(handle)
 
     return decorate
+
+
+def _refusals(declared: Operation) -> set[str]:
+    """The codes of what is checked here, for every operation that declares it."""
+    codes = {"bad-input", "unknown-field"}
+    if declared.ability is not None:
+        codes.add("permission-denied")
+    if declared.body is not NO_BODY:
+        codes |= {"content-too-large", "unsupported-media-type"}
+    if declared.changes:
+        codes |= {
+            "idempotency-key-body-mismatch",
+            "idempotency-key-in-flight",
+            "idempotency-key-replay-withheld",
+        }
+    return codes
 
 
 def _run(
