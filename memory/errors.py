@@ -305,6 +305,50 @@ class LegalHoldActive(DomainError):
     ids: list[str]
 
 
+class HoldNotFound(NotFound):
+    code = "hold-not-found"
+    message = "There is no such legal hold."
+
+
+class ErasureNotFound(NotFound):
+    code = "erasure-not-found"
+    message = "There is no such erasure."
+
+
+@dataclass(eq=False)
+class ReleaseRefused(DomainError):
+    """`reason`: released, not-requested, already-requested, same-person, cooling-off or reauthenticate."""
+
+    code = "release-refused"
+    message = (
+        "This hold can't be released so: it takes a reason and two different signed-in admins, each of whom has just "
+        "re-authenticated and has the role for longer than the cooling-off time."
+    )
+    reason: str
+
+
+class SweepOff(DomainError):
+    code = "sweep-off"
+    message = "Sweeping is switched off for this tenant. A dry run still counts."
+
+
+class SweepRunning(DomainError):
+    code = "sweep-running"
+    message = "Another sweep of this tenant is running. Try again in half a minute."
+
+
+@dataclass(eq=False)
+class SweepRefused(DomainError):
+    """`reason`: clocks-differ, clock-went-back or clock-jumped-ahead."""
+
+    code = "sweep-refused"
+    message = (
+        "The clock is not where the last sweep left it, so nothing was destroyed. Set it right, or say that it is right "
+        "with --accept-clock."
+    )
+    reason: str
+
+
 @dataclass(eq=False)
 class RetentionViolation(DomainError):
     code = "retention-violation"
@@ -383,6 +427,23 @@ class RunDiffers(DomainError):
     sequence: int
 
 
+class CheckpointNotFound(DomainError):
+    code = "checkpoint-not-found"
+    message = "There is no checkpoint of this size."
+
+
+@dataclass(eq=False)
+class RunNotSealed(DomainError):
+    code = "run-not-sealed"
+    message = "No checkpoint covers this entry yet. The worker seals every few seconds; ask again."
+    run_id: str
+
+
+class LogDamaged(DomainError):
+    code = "log-damaged"
+    message = "The stored log of seals lacks what it needs for a proof. Verify the tenant's log."
+
+
 @dataclass(eq=False)
 class SealRefused(DomainError):
     """`reason`: checkpoint, anchor, restored or leaf; `size`: the tree size, or leaf, at which it shows."""
@@ -456,6 +517,7 @@ CONSTRAINT_ERRORS: dict[str, Callable[[], DomainError]] = {
     "log_entry_id_is_unique": lambda: EntryIdTaken(id=""),
     "fact_is_not_held": lambda: LegalHoldActive(ids=[]),
     "fact_hold_keeps_fact": lambda: LegalHoldActive(ids=[]),
+    "erasure_is_not_running": ErasureInProgress,
     "fact_participant_needs_project": _invariant("participant-needs-project"),
     "fact_revision_valid_times_in_order": _invariant("valid-times-in-order"),
     "log_entry_append_only": _invariant("log-append-only"),

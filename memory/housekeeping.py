@@ -12,7 +12,9 @@ from uuid import UUID
 import structlog
 from django.db import connection
 
+from memory.access import Principal, system_principal
 from memory.actions.back_fill_embeddings import back_fill_embeddings
+from memory.actions.sweep_retention import sweep_retention
 from memory.errors import DomainError
 from memory.tenancy import all_tenants, tenant_context
 
@@ -58,8 +60,23 @@ def drop_old_answers(tenant_id: UUID, slug: str) -> None:
                 return
 
 
+def server(tenant_id: UUID, slug: str, id: str) -> Principal:
+    """The server itself at work in one tenant; its log entries are of the tenant's hash version."""
+    with tenant_context(tenant_id), connection.cursor() as cursor:
+        cursor.execute("SELECT hash_version FROM tenant WHERE id = %s::uuid", [tenant_id])
+        (version,) = cursor.fetchone()
+    return system_principal(tenant_id, slug, id=id, hash_version=version)
+
+
+@for_each_tenant
+def sweep(tenant_id: UUID, slug: str) -> None:
+    """What is past its retention and kept by no hold."""
+    sweep_retention(principal=server(tenant_id, slug, "sweeper"))
+
+
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
+    ("sweep-retention", 3600.0, sweep),
 ]
 """Name, seconds between two turns, what to call."""

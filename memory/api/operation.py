@@ -30,10 +30,13 @@ from memory.errors import (
     BadInput,
     BodyTooLarge,
     DomainError,
+    LegalHoldActive,
     MethodNotAllowed,
     NotAcceptable,
     UnsupportedMediaType,
 )
+from memory.holds import note_refusal
+from memory.tenancy import tenant_context
 
 log = structlog.get_logger("kindmem.request")
 T = TypeVar("T")
@@ -238,7 +241,18 @@ def _run(
 
     if declared.outside:
         return unit_outside(declared, handler, request, path, raw)
-    return in_transaction(unit, has_begun=lambda: bool(begun))
+    try:
+        return in_transaction(unit, has_begun=lambda: bool(begun))
+    except LegalHoldActive as error:
+        # After the rollback, so that the refusal stays.
+        if begun:
+            _note_refusal(begun[-1], declared.id, error)
+        raise
+
+
+def _note_refusal(principal: Principal, act: str, error: LegalHoldActive) -> None:
+    with tenant_context(principal.tenant_id):
+        note_refusal(principal, act, error.ids)
 
 
 def unit_outside(

@@ -7,6 +7,7 @@ from memory.api import converters  # noqa: F401  # registers the `id` converter 
 from memory.api.views import me
 
 urlpatterns = [
+    path("", include("memory.api.routes_lifecycle")),
     path("", include("memory.api.routes_log")),
     path("", include("memory.api.routes_facts")),
     path("", include("memory.api.routes_records")),

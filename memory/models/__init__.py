@@ -17,7 +17,14 @@ from memory.models.fact import (
     FactSubject,
     FactType,
 )
-from memory.models.hold import FactHold, LegalHold
+from memory.models.hold import (
+    FactHold,
+    HoldItem,
+    HoldRefusal,
+    HoldRelease,
+    LegalHold,
+    RecordHold,
+)
 from memory.models.log import (
     GOVERNANCE_RUN,
     LOG_KINDS,
@@ -45,6 +52,7 @@ from memory.models.record import (
 from memory.models.route import CorrectionRoute, PolicySource
 from memory.models.seal import Anchor, Checkpoint, SealLeaf
 from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting
+from memory.models.sweep import DestroyedFact, Sweep, SweepClock
 from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
 
 __all__ = [
@@ -55,6 +63,7 @@ __all__ = [
     "ApiKey",
     "Checkpoint",
     "CorrectionRoute",
+    "DestroyedFact",
     "EmbeddingTask",
     "Fact",
     "FactCause",
@@ -67,6 +76,9 @@ __all__ = [
     "FactSubject",
     "FactType",
     "ForgottenFingerprint",
+    "HoldItem",
+    "HoldRefusal",
+    "HoldRelease",
     "IdempotencyKey",
     "LegalHold",
     "LogEntry",
@@ -77,6 +89,7 @@ __all__ = [
     "Posting",
     "Receipt",
     "RecordAct",
+    "RecordHold",
     "RecordLineage",
     "RecordListener",
     "RecordObservation",
@@ -88,6 +101,8 @@ __all__ = [
     "RunVerification",
     "SealLeaf",
     "SealedCopy",
+    "Sweep",
+    "SweepClock",
     "Tenant",
     "UsedWord",
 ]

@@ -1,0 +1,89 @@
+"""Set how long a tenant keeps facts that say nothing of their own: its default windows, its grace, its sweep's switch.
+
+Windows hold for the facts that are there too, and are set anew in the same transaction. What it would do is simulated first.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.actions.append_log_entries import append_governance
+from memory.canonical import canonical
+from memory.errors import BadInput
+from memory.retention import MOST_DAYS, apply_default
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """Windows are in days from a fact's first write; None: no such window. `grace_days`: from delete to sweep."""
+
+    keep_days: int | None = None
+    delete_after_days: int | None = None
+    grace_days: int = 0
+    sweep_is_off: bool = False
+
+    def check(self) -> None:
+        """Raise BadInput."""
+        for name, days in (
+            ("keepDays", self.keep_days),
+            ("deleteAfterDays", self.delete_after_days),
+        ):
+            if days is not None and not 1 <= days <= MOST_DAYS:
+                raise BadInput.at(f"/{name}", f"must be 1 to {MOST_DAYS}")
+        if not 0 <= self.grace_days <= MOST_DAYS:
+            raise BadInput.at("/graceDays", f"must be 0 to {MOST_DAYS}")
+        keep, delete = self.keep_days, self.delete_after_days
+        if keep is not None and delete is not None and delete < keep:
+            raise BadInput.at("/deleteAfterDays", "must not be less than keepDays")
+
+    def wire(self) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "keepDays": self.keep_days,
+            "deleteAfterDays": self.delete_after_days,
+            "graceDays": self.grace_days,
+            "sweepIsOff": self.sweep_is_off,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def retention_settings(tenant_id: UUID) -> RetentionSettings:
+    """The tenant's settings as they stand."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (r ->> 'keepDays')::int, (r ->> 'deleteAfterDays')::int, coalesce((r ->> 'graceDays')::int, 0), "
+            "coalesce((r ->> 'sweepIsOff')::bool, false) "
+            "FROM (SELECT settings -> 'retention' AS r FROM tenant WHERE id = %s::uuid) t",
+            [tenant_id],
+        )
+        return RetentionSettings(*cursor.fetchone())
+
+
+def set_retention(*, principal: Principal, settings: RetentionSettings) -> RetentionSettings:
+    """The settings, in force. Raises PermissionDenied, BadInput."""
+    principal.needs_role("admin", "owner")
+    settings.check()
+    before = retention_settings(principal.tenant_id)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE tenant SET settings = jsonb_set(settings, '{retention}', %s::text::jsonb) WHERE id = %s::uuid",
+            [canonical(settings.wire()), principal.tenant_id],
+        )
+    changed = 0
+    windows = (settings.keep_days, settings.delete_after_days)
+    if windows != (before.keep_days, before.delete_after_days):
+        changed = apply_default(
+            principal.tenant_id, keep_days=windows[0], delete_after_days=windows[1]
+        )
+    append_governance(
+        principal=principal,
+        payload={
+            "type": "retention.set",
+            "before": before.wire(),
+            "after": settings.wire(),
+            "facts": changed,
+        },
+    )
+    return settings

@@ -1,0 +1,28 @@
+"""Routes of retention, legal holds and erasures: the admin's work on how long things stay."""
+
+from django.urls import path
+
+from memory.api.views import holds, retention
+
+_HOLD = "memory/legal-holds/<id:hold_id>"
+
+urlpatterns = [
+    path("memory/retention", retention.Retention.as_view(), name="retention"),
+    path(
+        "memory/retention/simulate",
+        retention.RetentionSimulation.as_view(),
+        name="retention-simulate",
+    ),
+    path("memory/retention/sweeps", retention.Sweeps.as_view(), name="sweeps"),
+    path(
+        "memory/retention/facts/<id:fact_id>",
+        retention.FactRetention.as_view(),
+        name="fact-retention",
+    ),
+    path("memory/legal-holds", holds.LegalHolds.as_view(), name="holds"),
+    path("memory/legal-holds/preview", holds.LegalHoldPreview.as_view(), name="hold-preview"),
+    path(f"{_HOLD}/request-release", holds.LegalHoldRequest.as_view(), name="hold-request"),
+    path(f"{_HOLD}/approve-release", holds.LegalHoldApproval.as_view(), name="hold-approve"),
+    path(f"{_HOLD}/withdraw-release", holds.LegalHoldWithdrawal.as_view(), name="hold-withdraw"),
+    path(_HOLD, holds.LegalHold.as_view(), name="hold"),
+]

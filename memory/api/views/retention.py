@@ -1,0 +1,168 @@
+"""Retention over HTTP: the tenant's default, what a change would do, why one fact is kept, what sweeps did. For admins."""
+
+from typing import Any
+
+from memory.actions.set_retention import RetentionSettings, retention_settings, set_retention
+from memory.api import parameters
+from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.pagination import make_cursor, page, read_cursor
+from memory.api.schemas_log import page_of
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
+from memory.queries.sweeps import PastSweep, past_sweeps
+from memory.retention import MOST_DAYS, retention_basis, simulate
+
+TAG = "Retention"
+_DAYS = {"type": "integer", "minimum": 1, "maximum": MOST_DAYS}
+_COUNT = {"type": "integer", "minimum": 0}
+_WINDOWS: dict[str, Any] = {"keepDays": _DAYS, "deleteAfterDays": _DAYS}
+_SETTINGS: dict[str, Any] = {
+    **_WINDOWS,
+    "graceDays": {"type": "integer", "minimum": 0, "maximum": MOST_DAYS},
+    "sweepIsOff": {"type": "boolean"},
+}
+SET_RETENTION = Shape(shape(_SETTINGS))
+SIMULATE = Shape(shape({**_WINDOWS, "type": ID}))
+RETENTION = {"type": "object", "properties": _SETTINGS, "required": ["graceDays", "sweepIsOff"]}
+SIMULATION = {
+    "type": "object",
+    "required": ["facts", "changed", "due", "dueNow", "held"],
+    "properties": dict.fromkeys(("facts", "changed", "due", "dueNow", "held"), _COUNT),
+}
+BASIS = {
+    "type": "object",
+    "required": ["factId", "rule", "sentence"],
+    "properties": {
+        "factId": ID,
+        "rule": TEXT,
+        "until": INSTANT,
+        "readUntil": INSTANT,
+        "unverifiedUntil": INSTANT,
+        "holds": {"type": "array", "items": ID},
+        "sentence": TEXT,
+    },
+}
+SWEEP = {
+    "type": "object",
+    "required": ["id", "dryRun", "status", "startedAt", "due", "destroyed", "held", "counts"],
+    "properties": {
+        "id": ID,
+        "dryRun": {"type": "boolean"},
+        "status": TEXT,
+        "startedBy": TEXT,
+        "startedAt": INSTANT,
+        "finishedAt": INSTANT,
+        "batches": _COUNT,
+        "due": _COUNT,
+        "destroyed": _COUNT,
+        "held": _COUNT,
+        "counts": {"type": "object", "additionalProperties": _COUNT},
+    },
+}
+
+
+class Retention(ApiView):
+    @operation(
+        id="memory.getRetention",
+        summary="How long the tenant keeps facts that say nothing of their own (admin)",
+        ability="read",
+        answers={200: RETENTION},
+        errors=("permission-denied",),
+        tag=TAG,
+    )
+    def get(self, call: Call) -> Answer:
+        call.principal.needs_role("admin", "owner", "auditor")
+        return Answer(200, retention_settings(call.principal.tenant_id).wire())
+
+    @operation(
+        id="memory.setRetention",
+        summary="Set the tenant's default retention (admin)",
+        description="Replaces the settings as a whole. Facts that are there are set anew. Simulate it first.",
+        ability="write",
+        body=SET_RETENTION,
+        answers={200: RETENTION},
+        errors=("bad-input", "unknown-field", "permission-denied"),
+        example={"keepDays": 30, "deleteAfterDays": 365},
+        tag=TAG,
+    )
+    def put(self, call: Call) -> Answer:
+        said = call.body
+        settings = RetentionSettings(
+            keep_days=said.get("keepDays"),
+            delete_after_days=said.get("deleteAfterDays"),
+            grace_days=said.get("graceDays", 0),
+            sweep_is_off=said.get("sweepIsOff", False),
+        )
+        return Answer(200, set_retention(principal=call.principal, settings=settings).wire())
+
+
+class RetentionSimulation(ApiView):
+    @operation(
+        id="memory.simulateRetention",
+        summary="What a policy would do if it applied now (admin)",
+        description="Of the tenant's default, or of one `type`. Nothing changes.",
+        ability="read",
+        body=SIMULATE,
+        answers={200: SIMULATION},
+        errors=("bad-input", "unknown-field", "permission-denied"),
+        example={"type": "preference", "deleteAfterDays": 365},
+        tag=TAG,
+    )
+    def post(self, call: Call) -> Answer:
+        call.principal.needs_role("admin", "owner", "auditor")
+        said = call.body
+        RetentionSettings(said.get("keepDays"), said.get("deleteAfterDays")).check()
+        found = simulate(
+            call.principal.tenant_id,
+            type=said.get("type"),
+            keep_days=said.get("keepDays"),
+            delete_after_days=said.get("deleteAfterDays"),
+        )
+        return Answer(
+            200,
+            {
+                "facts": found.facts,
+                "changed": found.changed,
+                "due": found.due,
+                "dueNow": found.due_now,
+                "held": found.held,
+            },
+        )
+
+
+class FactRetention(ApiView):
+    @operation(
+        id="memory.explainRetention",
+        summary="Why a fact is kept, and until when",
+        ability="read",
+        answers={200: BASIS},
+        errors=("fact-not-found", "permission-denied"),
+        tag=TAG,
+    )
+    def get(self, call: Call) -> Answer:
+        return Answer(200, retention_basis(call.principal, call.path["fact_id"]).wire())
+
+
+class Sweeps(ApiView):
+    @operation(
+        id="memory.listSweeps",
+        summary="What sweeps did (admin)",
+        ability="read",
+        query=(parameters.LIMIT, parameters.CURSOR),
+        answers={200: page_of(SWEEP)},
+        errors=("bad-input", "unknown-field", "permission-denied"),
+        tag=TAG,
+    )
+    def get(self, call: Call) -> Answer:
+        call.principal.needs_role("admin", "owner", "auditor")
+        limit = call.query["limit"]
+        position = read_cursor(call.principal, "listSweeps", {}, call.query["cursor"])
+        found = past_sweeps(
+            call.principal.tenant_id,
+            after=(position[0], position[1]) if position else None,
+            limit=limit + 1,
+        )
+
+        def cursor_after(sweep: PastSweep) -> str:
+            return make_cursor(call.principal, "listSweeps", {}, [sweep.started_at, sweep.id])
+
+        return Answer(200, page(found, limit, render=PastSweep.wire, next_cursor=cursor_after))

@@ -1,0 +1,274 @@
+"""How long a fact stays, in one place: the ladder that says why it is kept and until when, and what is due to go.
+
+Highest first: a hold, a lawful erasure, the fact's own keepUntil, its own keepDays, its type's policy, the tenant's default. The
+windows themselves are `fact_windows` in SQL, kept on the fact's head at each write and each change of policy; here they are read,
+explained, simulated, and turned into what a sweep takes. An unverified fact stops being read at the end of its window, but a keep
+window that is longer keeps it from being destroyed until its own end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import connection
+
+from memory.access import Principal, read_guard
+from memory.destruction import Due
+from memory.errors import FactNotFound
+from memory.fact_shape import Retention
+from memory.instants import instant_text
+
+Branch = Literal["expired", "deleted"]
+BRANCHES: tuple[Branch, ...] = ("expired", "deleted")
+MOST_DAYS = 36_500
+
+# Days of grace between an API delete and the sweep that may take it; a setting of the tenant.
+_GRACE = (
+    "coalesce((SELECT (n.settings -> 'retention' ->> 'graceDays')::int FROM tenant n"
+    " WHERE n.id = %(tenant)s::uuid), 0) * interval '24 hours'"
+)
+_NOT_KEPT = "(f.keep_ends_at IS NULL OR f.keep_ends_at <= statement_timestamp())"
+_COLUMN = {"expired": "f.expires_at", "deleted": "f.deleted_at"}
+_IS_DUE = {
+    "expired": f"f.expires_at <= statement_timestamp() AND {_NOT_KEPT}",
+    "deleted": f"f.deleted_at <= statement_timestamp() - {_GRACE} AND {_NOT_KEPT}"
+    " AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())",
+}
+RULE = """CASE WHEN f.deleted_at IS NOT NULL THEN 'deleted'
+     WHEN f.unverified_until <= f.expires_at THEN 'unverified-window'
+     WHEN f.keep_ends_at = f.expires_at THEN f.keep_reason
+     ELSE 'delete-after-days' END"""
+
+
+def due_facts(
+    tenant_id: UUID, branch: Branch, *, after: tuple[datetime, str] | None, limit: int, lock: bool
+) -> list[Due]:
+    """The next facts that a sweep destroys, in order of when they became due; never a held one.
+
+    lock: take their heads, and pass over those that somebody else has; they are due next time too.
+    """
+    column = _COLUMN[branch]
+    position = (
+        ""
+        if after is None
+        else f" AND ({column}, f.id) > (%(after_at)s::timestamptz, %(after_id)s::text)"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT f.id, {RULE}, {column} FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {_IS_DUE[branch]}"
+            f" AND f.hold_count = 0{position} ORDER BY {column}, f.id LIMIT %(limit)s::int"
+            + (" FOR UPDATE SKIP LOCKED" if lock else ""),
+            {
+                "tenant": tenant_id,
+                "limit": limit,
+                "after_at": after[0] if after else None,
+                "after_id": after[1] if after else None,
+            },
+        )
+        return [Due(*row) for row in cursor.fetchall()]
+
+
+def held_and_due(tenant_id: UUID) -> int:
+    """How many facts a sweep would destroy if no hold kept them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT "
+            + " + ".join(
+                f"(SELECT count(*) FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {_IS_DUE[branch]}"
+                " AND f.hold_count > 0)"
+                for branch in BRANCHES
+            ),
+            {"tenant": tenant_id},
+        )
+        return int(cursor.fetchone()[0])
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionBasis:
+    """Why a fact is kept and until when. `rule`: the highest rung that speaks; `until` None: nothing ends it.
+
+    read_until: from then reads no longer see it; hold_ids: the holds that keep it, whatever else is said.
+    """
+
+    fact_id: str
+    rule: str
+    until: datetime | None
+    read_until: datetime | None
+    hold_ids: Sequence[str] = ()
+    unverified_until: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """ "Kept because …, until …", for people."""
+        until = "" if self.until is None else f", until {instant_text(self.until)}"
+        if self.hold_ids:
+            count = len(self.hold_ids)
+            holds = "a legal hold keeps" if count == 1 else f"{count} legal holds keep"
+            return (
+                f"Kept because {holds} it, until {'it is' if count == 1 else 'all are'} released."
+            )
+        return f"Kept because {_BECAUSE[self.rule]}{until}."
+
+    def wire(self) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "factId": self.fact_id,
+            "rule": "legal-hold" if self.hold_ids else self.rule,
+            "until": None if self.hold_ids or self.until is None else instant_text(self.until),
+            "readUntil": None if self.read_until is None else instant_text(self.read_until),
+            "unverifiedUntil": None
+            if self.unverified_until is None
+            else instant_text(self.unverified_until),
+            "holds": list(self.hold_ids) or None,
+            "sentence": self.sentence,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+_BECAUSE = {
+    "erasure": "an erasure is taking it away",
+    "fact-keep-until": "the fact itself says keepUntil",
+    "fact-keep-days": "the fact itself says keepDays",
+    "type-policy": "the policy of its type says so",
+    "tenant-default": "the tenant's default says so",
+    "deleted": "the next sweep has not come yet; it was deleted",
+    "unverified-window": "nobody has checked it yet; its window is open",
+    "none": "no rule ends it",
+}
+
+_BASIS = """
+SELECT f.keep_ends_at, f.expires_at, f.unverified_until, f.deleted_at, r.retention_text,
+       p.keep_days IS NOT NULL OR p.delete_after_days IS NOT NULL,
+       coalesce(n.settings -> 'retention' ->> 'keepDays', n.settings -> 'retention' ->> 'deleteAfterDays') IS NOT NULL,
+       ARRAY(SELECT h.hold_id::text FROM fact_hold h
+             WHERE h.tenant_id = f.tenant_id AND h.fact_id = f.id ORDER BY h.hold_id LIMIT 100),
+       f.hold_count
+FROM fact f
+JOIN tenant n ON n.id = f.tenant_id
+JOIN fact_revision r ON r.tenant_id = f.tenant_id AND r.fact_id = f.id AND r.version = f.current_version
+LEFT JOIN fact_type p ON p.tenant_id = f.tenant_id AND p.type = f.type
+WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND f.review IS NULL AND {guard}
+"""
+
+
+def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
+    """The ladder for one fact that the caller may read, a deleted one too. Raises FactNotFound."""
+    guard, parameters = read_guard(principal, "f")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BASIS.format(guard=guard), {"tenant": principal.tenant_id, "id": fact_id, **parameters}
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise FactNotFound
+    keep_ends, expires, unverified, deleted, own_text, has_type, has_default, holds, count = row
+    own = Retention.of_text(own_text)
+    if own.keep_until is not None:
+        rule = "fact-keep-until"
+    elif own.keep_days is not None:
+        rule = "fact-keep-days"
+    elif has_type:
+        rule = "type-policy"
+    elif has_default:
+        rule = "tenant-default"
+    else:
+        rule = "unverified-window" if unverified is not None else "none"
+    until = max((one for one in (keep_ends, expires) if one is not None), default=None)
+    if deleted is not None:
+        rule, until = ("deleted", None) if keep_ends is None else (rule, keep_ends)
+    return RetentionBasis(
+        fact_id=fact_id,
+        rule=rule,
+        until=until,
+        read_until=deleted if deleted is not None else expires,
+        hold_ids=holds if count else (),
+        unverified_until=unverified,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What a policy would do if it applied now. `due`: facts that the next sweep would take; `due_now`: without the change."""
+
+    facts: int
+    changed: int
+    due: int
+    due_now: int
+    held: int
+
+
+_POLICY_FACTS = """
+FROM fact f
+JOIN fact_revision r ON r.tenant_id = f.tenant_id AND r.fact_id = f.id AND r.version = f.current_version
+LEFT JOIN fact_type p ON p.tenant_id = f.tenant_id AND p.type = f.type,
+LATERAL fact_windows(f.created_at, NULL, NULL,
+  CASE WHEN %(type)s::text IS NULL THEN p.keep_days ELSE %(keep)s::int END,
+  CASE WHEN %(type)s::text IS NULL THEN p.delete_after_days ELSE %(delete)s::int END,
+  CASE WHEN %(type)s::text IS NULL THEN %(keep)s::int ELSE %(tenant_keep)s::int END,
+  CASE WHEN %(type)s::text IS NULL THEN %(delete)s::int ELSE %(tenant_delete)s::int END,
+  f.unverified_until) w
+WHERE f.tenant_id = %(tenant)s::uuid AND f.deleted_at IS NULL AND r.retention_text IS NULL
+  AND (%(type)s::text IS NULL OR f.type = %(type)s::text)
+"""
+_CHANGES = (
+    "(f.keep_ends_at, f.keep_reason, f.expires_at) IS DISTINCT FROM"
+    " (w.keep_ends_at, w.keep_reason, w.expires_at)"
+)
+_SIMULATE = f"""
+SELECT count(*), count(*) FILTER (WHERE {_CHANGES}),
+       count(*) FILTER (WHERE w.expires_at <= now() AND (w.keep_ends_at IS NULL OR w.keep_ends_at <= now()) AND f.hold_count = 0),
+       count(*) FILTER (WHERE f.expires_at <= now() AND (f.keep_ends_at IS NULL OR f.keep_ends_at <= now()) AND f.hold_count = 0),
+       count(*) FILTER (WHERE w.expires_at <= now() AND (w.keep_ends_at IS NULL OR w.keep_ends_at <= now()) AND f.hold_count > 0)
+{_POLICY_FACTS}
+"""
+_APPLY = f"""
+WITH due AS MATERIALIZED (
+  SELECT f.id, w.keep_ends_at, w.keep_reason, w.expires_at {_POLICY_FACTS} AND {_CHANGES}
+  ORDER BY f.id FOR UPDATE OF f
+)
+UPDATE fact f SET keep_ends_at = due.keep_ends_at, keep_reason = due.keep_reason, expires_at = due.expires_at
+FROM due WHERE f.tenant_id = %(tenant)s::uuid AND f.id = due.id
+"""
+
+
+def _policy_parameters(
+    tenant_id: UUID, type: str | None, keep_days: int | None, delete_after_days: int | None
+) -> dict[str, Any]:
+    keep, delete = (None, None) if type is None else default_windows(tenant_id)
+    return {
+        "tenant": tenant_id,
+        "type": type,
+        "keep": keep_days,
+        "delete": delete_after_days,
+        "tenant_keep": keep,
+        "tenant_delete": delete,
+    }
+
+
+def default_windows(tenant_id: UUID) -> tuple[int | None, int | None]:
+    """The tenant's default keepDays and deleteAfterDays."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (settings -> 'retention' ->> 'keepDays')::int, (settings -> 'retention' ->> 'deleteAfterDays')::int "
+            "FROM tenant WHERE id = %s::uuid",
+            [tenant_id],
+        )
+        keep, delete = cursor.fetchone()
+    return keep, delete
+
+
+def simulate(
+    tenant_id: UUID, *, type: str | None, keep_days: int | None, delete_after_days: int | None
+) -> Simulation:
+    """What this policy would do to the facts that say nothing of their own. type None: the tenant's default."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SIMULATE, _policy_parameters(tenant_id, type, keep_days, delete_after_days))
+        return Simulation(*cursor.fetchone())
+
+
+def apply_default(tenant_id: UUID, *, keep_days: int | None, delete_after_days: int | None) -> int:
+    """Set anew the windows of the facts that the tenant's default speaks for; how many changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(_APPLY, _policy_parameters(tenant_id, None, keep_days, delete_after_days))
+        return cursor.rowcount

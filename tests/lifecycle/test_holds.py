@@ -1,0 +1,263 @@
+"""Legal holds: what one names is kept, later items too, until two people release the last one."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import Error, connection, transaction
+
+from memory.access import Principal
+from memory.actions.place_hold import place_hold
+from memory.actions.release_hold import approve_release, request_release, withdraw_release
+from memory.errors import BadInput, PermissionDenied, ReleaseRefused
+from memory.fact_shape import Subject
+from memory.holds import Hold, HoldScope, find_hold
+from memory.tenancy import tenant_context
+from tests.builders import ApiClient, TenantKit
+from tests.lifecycle.facts import SCOPE, age, count, delete, value, write
+from tests.lifecycle.people import just_now, member
+from tests.lifecycle.test_sweep import sweep
+from tests.records.builders import a_record, body_of, refusal
+
+RECORDS, FACTS, HOLDS = "/v1/memory/records", "/v1/memory/facts", "/v1/memory/legal-holds"
+NEXT_YEAR = (datetime.now(UTC) + timedelta(days=365)).date()
+
+
+def place(kit: TenantKit, by: Principal | None = None, **scope: Any) -> Hold:
+    with tenant_context(kit.id):
+        return place_hold(
+            principal=by or kit.principal("admin"),
+            matter="Ann v. Acme",
+            reason="litigation",
+            scope=HoldScope(**scope),
+            review_on=NEXT_YEAR,
+        )
+
+
+def release(kit: TenantKit, hold: Hold, first: Principal, second: Principal) -> Hold:
+    with tenant_context(kit.id):
+        request_release(
+            principal=first, hold_id=str(hold.id), reason="closed", reauthenticated_at=just_now()
+        )
+        return approve_release(
+            principal=second, hold_id=str(hold.id), reauthenticated_at=just_now()
+        )
+
+
+@pytest.fixture
+def app(acme: TenantKit) -> ApiClient:
+    return acme.client("app", projects=["p1"], users=["ann", "bob"])
+
+
+def remember(app: ApiClient, subject: str = "ann", **changes: Any) -> str:
+    return str(body_of(app.post(RECORDS, a_record(subject=subject, **changes)), 201)["id"])
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"subject_ids": ("ann",)},
+        {"fact_types": ("held-type",)},
+        {"run_ids": ("run-held",)},
+        {"written_from": datetime(2020, 1, 1, tzinfo=UTC), "fact_types": ("held-type",)},
+    ],
+)
+def test_a_hold_keeps_the_facts_its_scope_names_and_no_other(
+    acme: TenantKit, scope: dict[str, Any]
+) -> None:
+    writer = acme.client("app", projects=["p1"])
+    body_of(
+        writer.post(
+            "/v1/memory/runs/run-held/log",
+            {"id": "e1", "kind": "tool-call", "scope": SCOPE, "payload": {}},
+        ),
+        201,
+    )
+    held = write(acme, type="held-type", subjects=(Subject("external", "ann"),), causes=("e1",))
+    free = write(acme, subjects=(Subject("external", "bob"),))
+    hold = place(acme, **scope)
+    assert (hold.fact_count, hold.record_count) == (1, 0)
+    assert count(acme, "fact_hold", f"fact_id = '{held.id}'") == 1
+    age(acme, held.id, free.id)
+    assert sweep(acme).destroyed == 1
+    assert count(acme, "fact", f"id = '{held.id}'") == 1
+
+
+def test_later_facts_and_records_are_caught_at_write(acme: TenantKit, app: ApiClient) -> None:
+    hold = place(acme, subject_ids=("ann",), covers_future=True)
+    fact = write(acme, subjects=(Subject("user", "ann"),))
+    other = write(acme)
+    record = remember(app)
+    remember(app, "bob")
+    refusal(app.delete(f"{FACTS}/{fact.id}"), 409, "legal-hold")
+    body_of(app.delete(f"{FACTS}/{other.id}"), 200)
+    kept = find(acme, hold)
+    assert (kept.fact_count, kept.record_count) == (1, 1)
+    assert value(acme, "SELECT hold_count FROM memory_record WHERE id = %s", record) == 1
+    assert count(acme, "hold_item", "is_later") == 2
+
+
+def find(kit: TenantKit, hold: Hold) -> Hold:
+    with tenant_context(kit.id):
+        return find_hold(kit.id, str(hold.id))
+
+
+def test_a_change_that_brings_a_fact_under_a_hold_is_caught(
+    acme: TenantKit, app: ApiClient
+) -> None:
+    place(acme, subject_ids=("ann",), covers_future=True)
+    fact = write(acme)
+    body_of(
+        app.post(
+            f"{FACTS}/{fact.id}/supersede",
+            {"content": 2, "subjects": [{"kind": "user", "id": "ann"}]},
+        ),
+        200,
+    )
+    refusal(app.post(f"{FACTS}/{fact.id}/supersede", {"content": 3}), 409, "legal-hold")
+
+
+def test_an_item_stays_until_every_hold_on_it_is_released(acme: TenantKit) -> None:
+    fact = write(acme, subjects=(Subject("user", "ann"),))
+    first, second = member(acme), member(acme)
+    holds = [place(acme, subject_ids=("ann",)), place(acme, fact_ids=(fact.id,))]
+    age(acme, fact.id)
+    release(acme, holds[0], first, second)
+    assert sweep(acme).held == 1
+    released = release(acme, holds[1], second, first)
+    assert released.status == "released"
+    assert sweep(acme).destroyed == 1
+    assert count(acme, "legal_hold") == 2
+
+
+def test_a_held_record_that_is_forgotten_is_sealed_and_purged_on_release(
+    acme: TenantKit, app: ApiClient
+) -> None:
+    record = remember(app)
+    hold = place(acme, subject_ids=("ann",))
+    body_of(app.post(f"{RECORDS}/{record}/forget"), 200)
+    assert count(acme, "sealed_copy", "purpose = 'hold'") == 1
+    release(acme, hold, member(acme), member(acme))
+    assert count(acme, "sealed_copy") == 0
+    assert value(acme, "SELECT hold_count FROM memory_record WHERE id = %s", record) == 0
+
+
+def test_releasing_takes_two_signed_in_admins_who_just_proved_who_they_are(acme: TenantKit) -> None:
+    hold = place(acme, fact_ids=(write(acme).id,))
+    first, fresh = member(acme), member(acme, hours_ago=1)
+    reference = str(hold.id)
+
+    def refused(act: Any, by: Principal, reauthenticated_at: datetime | None, **more: Any) -> str:
+        with tenant_context(acme.id), pytest.raises(ReleaseRefused) as error:
+            act(principal=by, hold_id=reference, reauthenticated_at=reauthenticated_at, **more)
+        return error.value.reason
+
+    assert refused(approve_release, first, just_now()) == "not-requested"
+    assert refused(request_release, first, None, reason="x") == "reauthenticate"
+    long_ago = just_now() - timedelta(hours=1)
+    assert refused(request_release, first, long_ago, reason="x") == "reauthenticate"
+    assert refused(request_release, fresh, just_now(), reason="x") == "cooling-off"
+    with tenant_context(acme.id):
+        request_release(
+            principal=first, hold_id=reference, reason="x", reauthenticated_at=just_now()
+        )
+    assert refused(approve_release, first, just_now()) == "same-person"
+    assert refused(approve_release, fresh, just_now()) == "cooling-off"
+    assert refused(request_release, member(acme), just_now(), reason="x") == "already-requested"
+    for by in (acme.principal("admin"), acme.principal("app"), member(acme, "auditor")):
+        with tenant_context(acme.id), pytest.raises(PermissionDenied):
+            approve_release(principal=by, hold_id=reference, reauthenticated_at=just_now())
+    with tenant_context(acme.id):
+        withdraw_release(principal=first, hold_id=reference)
+    assert refused(approve_release, member(acme), just_now()) == "not-requested"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE legal_hold SET released_at = now()",
+        "UPDATE legal_hold SET matter = 'another'",
+        "DELETE FROM fact_hold",
+        "UPDATE hold_item SET is_later = true",
+    ],
+)
+def test_the_database_lets_no_hold_go_without_two_people(acme: TenantKit, statement: str) -> None:
+    place(acme, fact_ids=(write(acme).id,))
+    with (
+        tenant_context(acme.id),
+        pytest.raises(Error),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement)
+
+
+def test_a_hold_names_something_and_only_admins_place_one(acme: TenantKit) -> None:
+    with pytest.raises(BadInput):
+        place(acme)
+    with pytest.raises(BadInput):
+        place(acme, fact_ids=("f",), covers_future=True)
+    for role in ("agent", "app", "auditor"):
+        with pytest.raises(PermissionDenied):
+            place(acme, acme.principal(role), subject_ids=("ann",))
+
+
+def test_a_refusal_is_logged_after_the_rollback_and_counted(
+    acme: TenantKit, app: ApiClient
+) -> None:
+    fact = write(acme)
+    hold = place(acme, fact_ids=(fact.id,))
+    refusal(app.delete(f"{FACTS}/{fact.id}"), 409, "legal-hold")
+    assert find(acme, hold).refusal_count == 1
+    payload = json.loads(
+        value(
+            acme,
+            "SELECT payload_text FROM log_entry WHERE position('hold.refused' IN payload_text) > 0",
+        )
+    )
+    assert payload == {"type": "hold.refused", "act": "memory.deleteFact", "ids": [fact.id]}
+
+
+def test_holds_over_http(acme: TenantKit) -> None:
+    write(acme, subjects=(Subject("user", "ann"),))
+    admin = acme.client("admin")
+    scope = {"subjects": ["ann"], "futureItems": True}
+    assert body_of(admin.post(f"{HOLDS}/preview", {"scope": scope}), 200) == {
+        "facts": 1,
+        "records": 0,
+    }
+    placed = body_of(
+        admin.post(HOLDS, {"matter": "A", "reason": "B", "scope": scope, "reviewOn": "2090-01-01"}),
+        201,
+    )
+    assert placed["status"] == "active"
+    assert body_of(admin.get(f"{HOLDS}/{placed['id']}"), 200) == placed
+    assert body_of(admin.get(HOLDS, {"status": "active"}), 200)["data"] == [placed]
+    refusal(admin.get(f"{HOLDS}/nothing"), 404, "hold-not-found")
+    refusal(
+        admin.post(f"{HOLDS}/{placed['id']}/request-release", {"reason": "x"}),
+        403,
+        "permission-denied",
+    )
+    refusal(acme.client("agent").get(HOLDS), 403, "permission-denied")
+
+
+def test_retention_over_http_is_simulated_set_explained_and_listed(acme: TenantKit) -> None:
+    admin = acme.client("admin")
+    fact = write(acme)
+    base = "/v1/memory/retention"
+    simulated = body_of(admin.post(f"{base}/simulate", {"keepDays": 5}), 200)
+    assert simulated == {"facts": 1, "changed": 1, "due": 0, "dueNow": 0, "held": 0}
+    body_of(admin.put(base, {"keepDays": 5}), 200)
+    basis = body_of(admin.get(f"{base}/facts/{fact.id}"), 200)
+    assert basis["rule"] == "tenant-default"
+    assert basis["until"] == basis["readUntil"]
+    refusal(
+        acme.client("app", projects=["p1"]).delete(f"{FACTS}/{fact.id}"), 409, "retention-violation"
+    )
+    sweep(acme, dry_run=True)
+    assert body_of(admin.get(f"{base}/sweeps"), 200)["data"][0]["dryRun"] is True
+    body_of(admin.put(base, {}), 200)
+    delete(acme, fact.id)
+    refusal(acme.client("app", projects=["p1"]).put(base, {}), 403, "permission-denied")
