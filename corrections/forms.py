@@ -215,3 +215,74 @@ class FixForm(ActForm):
                 _("Name the case in which this is right, or press “Everywhere” below."),
             )
         return given
+
+
+class OutOfDateForm(ActForm):
+    since = _day(_("Not true since"))
+    field_order = ("since", "reason", "expect", "once")
+
+
+class DisputeForm(ActForm):
+    statement = forms.CharField(
+        label=_("What is wrong with it?"),
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=_("Your words stay with it and are shown to whoever decides."),
+    )
+    field_order = ("statement", "expect", "once")
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        del self.fields["reason"]
+
+
+class NeverInferForm(ActForm):
+    prefix = forms.ChoiceField(label=_("Guess no more about"), widget=forms.RadioSelect)
+    field_order = ("prefix", "reason", "expect", "once")
+
+    def __init__(self, *args: Any, prefixes: list[tuple[str, str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["prefix"].choices = prefixes  # type: ignore[attr-defined]  # a choice field
+
+
+class RouteForm(forms.Form):
+    """A tenant's own route; built-in ones take only the first two."""
+
+    label = forms.CharField(label=_("What people read"), max_length=256)
+    description = forms.CharField(
+        label=_("What it does"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    url_template = forms.CharField(
+        label=_("Page of your own"),
+        required=False,
+        max_length=2000,
+        help_text=_("An https address that holds {record_id}. Empty: the page of kindmem."),
+    )
+    audience = forms.ChoiceField(
+        label=_("Who takes it"),
+        choices=[("person", _("The person it is about")), ("admin", _("Admins only"))],
+        widget=forms.RadioSelect,
+        initial="person",
+    )
+    may_broaden = forms.BooleanField(
+        label=_("May change more than the case at hand"), required=False, initial=True
+    )
+    needs_evidence = forms.BooleanField(label=_("Needs evidence"), required=False)
+
+    def __init__(self, *args: Any, is_built_in: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        if is_built_in:
+            for name in ("url_template", "audience", "may_broaden", "needs_evidence"):
+                del self.fields[name]
+
+
+class NewRouteForm(RouteForm):
+    name = forms.RegexField(
+        r"^[A-Za-z0-9_.:-]{1,64}$",
+        label=_("Name"),
+        help_text=_("What records call it, such as ask-finance."),
+    )
+    field_order = ("name", "label")

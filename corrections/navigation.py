@@ -63,8 +63,15 @@ def links_of(visit: "Visit") -> list[Link]:
             url = reverse(name, args=[visit.slug])
         except NoReverseMatch:
             continue
-        found.append(Link(label, url, visit.request.path.startswith(url)))
+        found.append(Link(label, url, _is_here(visit, name, url)))
     return found
+
+
+def _is_here(visit: "Visit", name: str, url: str) -> bool:
+    """Whether the reader is on the page or below it; a run and its entries are below the list of runs."""
+    path = visit.request.path
+    below = ("audit/run/", "audit/e/") if name == "runs" else ()
+    return path.startswith((url, *(reverse("home", args=[visit.slug]) + one for one in below)))
 
 
 def home_of(visit: "Visit") -> str:

@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from corrections import converters  # noqa: F401  # registers `any_id` before routes use it
 from corrections.views import (
+    admin_routes,
     audit_access,
     audit_entry,
     audit_export,
@@ -11,6 +12,7 @@ from corrections.views import (
     audit_verify,
     entrance,
     me_acts,
+    me_fix,
     me_memory,
     me_receipts,
     settings,
@@ -36,7 +38,7 @@ _tenant: list[URLPattern | URLResolver] = [
     path("memory/", me_memory.memory_list, name="memory-list"),
     path("memory/<any_id:record_id>/", me_memory.memory_detail, name="memory"),
     path("memory/<any_id:record_id>/confirm", me_acts.confirm, name="confirm"),
-    path("memory/<any_id:record_id>/widen", me_acts.widen, name="widen"),
+    path("memory/<any_id:record_id>/widen", me_fix.widen, name="widen"),
     path(
         "memory/<any_id:record_id>/correct/<any_id:route>",
         me_acts.correct_by_route,
@@ -44,6 +46,10 @@ _tenant: list[URLPattern | URLResolver] = [
     ),
     path("receipts/", me_receipts.receipts, name="my-corrections"),
     path("receipts/<any_id:number>/", me_receipts.receipt, name="receipt"),
+    path("receipts/<any_id:number>/undo", me_acts.undo, name="undo"),
+    path("admin/routes/", admin_routes.routes, name="correction-routes"),
+    path("admin/routes/new", admin_routes.new_route, name="new-correction-route"),
+    path("admin/routes/<any_id:name>/", admin_routes.route, name="correction-route"),
     path("settings/", settings.settings, name="settings"),
     path("audit/", include(_audit)),
 ]

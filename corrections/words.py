@@ -86,3 +86,15 @@ def chain_badge(state: str) -> Badge:
 
 def kind_words(kind: str) -> Words:
     return KINDS.get(kind, kind)
+
+
+ROUTE_EFFECTS: dict[str, Words] = {
+    "confirm": _("Agents know that you agree with it."),
+    "fix-value": _("Put the right words in its place: for this case, or everywhere if you say so."),
+    "out-of-date": _("It was right once. Agents stop using it as of today."),
+    "wrong-person": _("Nobody uses it any more, and an admin looks into it."),
+    "dispute": _("Say why you disagree. Agents ask before they use it, until it is decided."),
+    "forget": _("Agents stop using it at once; after the time for undoing it is erased."),
+    "never-infer": _("Agents may not guess this about you again."),
+}
+"""What each built-in route does, said to the person who takes it."""

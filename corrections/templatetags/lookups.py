@@ -1,9 +1,12 @@
-"""Looking up a value by a key that the template holds."""
+"""Looking up words for a value that the template holds."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django import template
+
+from corrections.words import ROUTE_EFFECTS
+from memory.records.routes import BUILT_IN, Route
 
 register = template.Library()
 
@@ -12,3 +15,11 @@ register = template.Library()
 def named(names: Mapping[str, str], writer: Any) -> Any:
     """The writer's name, or the writer as it is."""
     return names.get(writer, writer)
+
+
+@register.filter
+def effect(route: Route) -> Any:
+    """What a route does, in the tenant's own words where it has some."""
+    built_in = BUILT_IN.get(route.name)
+    is_reworded = built_in is not None and built_in.description != route.description
+    return route.description if is_reworded else ROUTE_EFFECTS.get(route.name, route.description)

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from corrections.acting import own_record
 from corrections.charts import Part, stacked_bar
 from corrections.forms import MemoryFilter
 from corrections.htmx import render_page
@@ -26,10 +27,9 @@ from corrections.remembered import (
 )
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
-from memory.errors import BadInput, LogNotFound, RecordNotFound
+from memory.errors import BadInput, LogNotFound
 from memory.log_entry import StoredEntry
 from memory.queries.record_history import PastAct, record_history
-from memory.queries.records import record_by_id
 from memory.queries.run_log import entry_by_id
 from memory.records.record import Record
 from memory.records.routes import find_routes
@@ -104,8 +104,7 @@ def _parts(request: HttpRequest, states: dict[str, int]) -> list[Part]:
 @require_GET
 @in_tenant(about_self=True)
 def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
-    record = record_by_id(visit.principal, record_id)
-    own(visit, record)
+    record = own_record(visit, record_id)
     routes = find_routes(visit.principal)
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)
@@ -131,12 +130,6 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
         "once": new_key(),
     }
     return render_page(visit.request, "me/memory_detail.html", context)
-
-
-def own(visit: Visit, record: Record) -> None:
-    """Raises RecordNotFound unless the record is about the reader: these are a person's own pages."""
-    if record.subject_type != "user" or record.subject_id != visit.principal.subject:
-        raise RecordNotFound
 
 
 def _quoted(visit: Visit, entry_id: str) -> StoredEntry | None:

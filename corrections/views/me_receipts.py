@@ -8,11 +8,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from corrections.htmx import render_page
+from corrections.once import new_key
 from corrections.paging import address
 from corrections.queries.my_receipts import my_receipt, my_receipts, values_of
 from corrections.remembered import key_words, scope_words, value_words
 from corrections.visit import Visit, in_tenant
-from memory.errors import BadInput
+from memory.errors import BadInput, DomainError
 from memory.hashing import tag
 from memory.records.routes import find_routes
 
@@ -22,6 +23,11 @@ RECEIPTS_A_PAGE = 40
 @require_GET
 @in_tenant(about_self=True)
 def receipt(visit: Visit, number: str) -> HttpResponse:
+    return receipt_page(visit, number)
+
+
+def receipt_page(visit: Visit, number: str, *, error: DomainError | None = None) -> HttpResponse:
+    """The receipt; with an error, what could not be undone and why."""
     found, key = my_receipt(visit.principal, number)
     values = values_of(visit.principal, [*found.before_ids, *found.after_ids])
     before, scope = found.state_before, json.loads(found.scope_text)
@@ -37,13 +43,16 @@ def receipt(visit: Visit, number: str) -> HttpResponse:
         "scope": scope_words(scope["level"], scope["bindings"]),
         "entry_hash": tag(found.log_entry_hash),
         "is_forget": found.route == "forget",
+        "error": error,
+        "once": new_key(),
         "can_undo": found.undone_at is None
         and found.undo_until is not None
         and found.undo_until > now,
         "is_over": found.undo_until is not None and found.undo_until <= now,
         "others": max(0, len(found.before_ids) - 1),
     }
-    return render_page(visit.request, "me/receipt.html", context)
+    status = 200 if error is None else 409
+    return render_page(visit.request, "me/receipt.html", context, status=status)
 
 
 @require_GET

@@ -294,3 +294,44 @@ def test_each_page_asks_the_database_little_and_is_light(ann: Person, path: str)
     statements = [one for one in asked.captured_queries if "SAVEPOINT" not in one["sql"]]
     assert len(statements) <= 12, [one["sql"][:90] for one in statements]
     assert len(answer.content) <= 100_000
+
+
+@pytest.mark.parametrize(
+    ("route", "fields", "decision"),
+    [
+        ("out-of-date", {}, "none"),
+        ("wrong-person", {"reason": "that is my brother"}, "none"),
+        ("dispute", {"statement": "I never asked for that"}, "ask"),
+        ("forget", {}, "none"),
+        ("never-infer", {"prefix": "travel"}, "none"),
+    ],
+)
+def test_each_route_changes_what_agents_get_and_its_receipt_undoes_it(
+    ann: Person, route: str, fields: dict[str, str], decision: str
+) -> None:
+    record = infer(ann.kit, "aisle")
+    before = recalled(ann.kit, trip_id="PUNE")
+    page = ann.get(f"memory/{record}/correct/{route}")
+    assert page.status_code == 200
+    assert "Applies to: only this memory" in text_of(page) or route in ("forget", "never-infer")
+    url = receipt_of(ann.post(f"memory/{record}/correct/{route}", fields))
+    assert recalled(ann.kit, trip_id="PUNE")["decision"] == decision
+    assert "Undo" in text_of(ann.get(url))
+    receipt_of(ann.post(f"{url}undo"))
+    after = recalled(ann.kit, trip_id="PUNE")
+    assert (after["value"], after["decision"]) == (before["value"], before["decision"])
+    assert "Undone" in text_of(ann.get(url))
+
+
+def test_undoing_twice_says_that_it_is_over(ann: Person) -> None:
+    record = remember(ann.kit, "aisle")
+    url = receipt_of(ann.post(f"memory/{record}/correct/forget"))
+    receipt_of(ann.post(f"{url}undo"))
+    again = ann.post(f"{url}undo")
+    assert again.status_code == 409
+    assert "undone any more" in text_of(again)
+
+
+def test_a_route_that_does_not_exist_is_nothing_here(ann: Person) -> None:
+    record = remember(ann.kit, "aisle")
+    assert ann.get(f"memory/{record}/correct/no-such-route").status_code == 404

@@ -1,0 +1,80 @@
+"""What all acts on a memory share: whose it is, doing it once, the way to the receipt, and what to show when one came second."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+
+from corrections.once import sent_once
+from corrections.remembered import remembered
+from corrections.visit import Visit
+from memory.errors import (
+    BadInput,
+    DomainError,
+    EvidenceUnresolved,
+    InstanceUnnamed,
+    InvariantViolated,
+    LegalHoldActive,
+    PolicyNotCorrectable,
+    RecordChanged,
+    RecordNotFound,
+    UndoClosed,
+)
+from memory.queries.records import record_by_id
+from memory.records.receipts import Receipt
+from memory.records.record import Record
+
+_SHOWN_WITH_THE_FORM = (
+    BadInput,
+    EvidenceUnresolved,
+    InstanceUnnamed,
+    InvariantViolated,
+    LegalHoldActive,
+    PolicyNotCorrectable,
+    RecordChanged,
+    UndoClosed,
+)
+
+
+def own(visit: Visit, record: Record) -> None:
+    """Raises RecordNotFound unless the record is about the reader: these are a person's own pages."""
+    if record.subject_type != "user" or record.subject_id != visit.principal.subject:
+        raise RecordNotFound
+
+
+def own_record(visit: Visit, record_id: str) -> Record:
+    """The record, when it is about the reader. Raises RecordNotFound."""
+    record = record_by_id(visit.principal, record_id)
+    own(visit, record)
+    return record
+
+
+def done_once(
+    visit: Visit, act: Callable[[], str], refused: Callable[[DomainError], HttpResponse]
+) -> HttpResponse:
+    """Do it, once; what can't be done comes back as the form with the text kept, and nothing half done."""
+    try:
+        with transaction.atomic():
+            return sent_once(visit, act)
+    except _SHOWN_WITH_THE_FORM as error:
+        return refused(error)
+
+
+def receipt_url(visit: Visit, receipt: Receipt | None) -> str:
+    """Where the receipt is; without one the act waits for a decision."""
+    if receipt is None:
+        messages.info(visit.request, _("It waits for a decision."))
+        return visit.url("memory-list")
+    return visit.url("receipt", receipt.number)
+
+
+def conflict(visit: Visit, error: DomainError | None) -> dict[str, Any]:
+    """What the form says about a refusal: what stands there now, when somebody else was first."""
+    if error is None:
+        return {"error": None}
+    if not isinstance(error, RecordChanged) or error.active_id is None:
+        return {"error": str(error)}
+    return {"error": str(error), "now": remembered(record_by_id(visit.principal, error.active_id))}

@@ -1,0 +1,98 @@
+"""A workspace with something on every page, through the product's own routes and actions."""
+
+from dataclasses import dataclass
+
+from tests.builders import TenantKit
+from tests.pages.people import Person, person
+from tests.records.builders import a_record, an_inference, body_of
+
+LONG_WORD = "w" * 5000
+
+
+@dataclass
+class Scenery:
+    """Paths of every page by a name, each with the person who reads it."""
+
+    kit: TenantKit
+    ann: Person
+    auditor: Person
+    pages: dict[str, tuple[Person, str]]
+
+
+def scenery(kit: TenantKit) -> Scenery:
+    ann, auditor = person(kit, "person", subject="ann"), person(kit, "auditor")
+    admin = person(kit, "admin")
+    app = kit.client("app", users=["ann"], projects=["trips"])
+    agent = kit.client("agent", users=["ann"], projects=["trips"])
+    bodies = [
+        {"id": f"{kit.slug}-ask", "kind": "user-message", "scope": {"userId": "ann"}, "actor": "user:ann",
+         "payload": {"text": "I always want an aisle seat, please."}},
+    ]  # fmt: skip
+    body_of(app.post("/v1/memory/runs/trip-pune/log/batch", {"entries": bodies}), 201)
+    cause = f"{kit.slug}-ask"
+    for number, (kind, actor) in enumerate(
+        [
+            ("agent-message", "agent:booker"),
+            ("tool-call", "agent:booker"),
+            ("tool-result", "tool:flights"),
+            ("retrieval", "agent:booker"),
+            ("guardrail-triggered", "guard\u202eyos"),
+            ("tool-call", "agent:" + LONG_WORD[:240]),
+        ]
+    ):
+        entry = {"id": f"{kit.slug}-{number}", "kind": kind, "scope": {"projectId": "trips"}, "actor": actor,
+                 "payload": {"step": number, "text": LONG_WORD if number == 5 else "ok"}, "causedByLogId": cause}  # fmt: skip
+        body_of(agent.post("/v1/memory/runs/trip-pune/log", entry), 201)
+        cause = f"{kit.slug}-{number}"
+    entry = {"kind": "tool-call", "scope": {"projectId": "trips"}}
+    body_of(agent.post("/v1/memory/runs/" + "r" * 200 + "/log", entry), 201)
+    stated = a_record("aisle", evidence={"kind": "message", "ref": f"{kit.slug}-ask"})
+    seat = body_of(app.post("/v1/memory/records", stated), 201)["id"]
+    guess = an_inference("window", key="travel.seat_side", bindings={"trip_id": "PUNE-0304"})
+    guessed = body_of(agent.post("/v1/memory/records", guess), 201)["id"]
+    long = an_inference(LONG_WORD, key="notes.long_word", bindings={"trip_id": "PUNE-0304"})
+    body_of(agent.post("/v1/memory/records", long), 201)
+    rtl = a_record("تحب مقعد الممر 12A", key="food.notes_arabic")
+    body_of(app.post("/v1/memory/records", rtl), 201)
+    gone = body_of(app.post("/v1/memory/records", a_record("nuts", key="food.allergy")), 201)["id"]
+    receipt = ann.post(f"memory/{gone}/correct/forget", {"reason": "I never said so"})["Location"]
+    result = auditor.post("audit/run/trip-pune/verify/")["Location"]
+    revealed = auditor.post("audit/e/trip-pune/0/", {"reason": "complaint"})["Location"]
+    pages = {
+        "memory": (ann, "memory/"),
+        "memory-none-matches": (ann, "memory/?q=zebra"),
+        "memory-guess": (ann, f"memory/{guessed}/"),
+        "memory-stated": (ann, f"memory/{seat}/"),
+        "memory-forgotten": (ann, f"memory/{gone}/"),
+        "fix": (ann, f"memory/{guessed}/correct/fix-value"),
+        "fix-any-case": (ann, f"memory/{seat}/correct/fix-value"),
+        "forget": (ann, f"memory/{guessed}/correct/forget"),
+        "out-of-date": (ann, f"memory/{guessed}/correct/out-of-date"),
+        "dispute": (ann, f"memory/{guessed}/correct/dispute"),
+        "never-infer": (ann, f"memory/{guessed}/correct/never-infer"),
+        "confirm": (ann, f"memory/{guessed}/correct/confirm"),
+        "receipt": (ann, receipt),
+        "receipts": (ann, "receipts/"),
+        "settings": (ann, "settings/"),
+        "forbidden": (ann, "audit/runs/"),
+        "nothing-here": (ann, "memory/no-such-memory/"),
+        "runs": (auditor, "audit/runs/"),
+        "runs-none-matches": (auditor, "audit/runs/?kind=wait-resumed"),
+        "run-timeline": (auditor, "audit/run/trip-pune/"),
+        "run-cause": (auditor, "audit/run/trip-pune/?view=cause"),
+        "run-table": (auditor, "audit/run/trip-pune/?view=table&actor=agent%3Abooker"),
+        "entry": (auditor, "audit/e/trip-pune/5/"),
+        "entry-revealed": (auditor, revealed),
+        "verify": (auditor, "audit/run/trip-pune/verify/"),
+        "result": (auditor, result),
+        "results": (auditor, "audit/verifications/"),
+        "export": (auditor, "audit/run/trip-pune/export/"),
+        "access": (auditor, "audit/access/"),
+        "not-a-person": (auditor, "memory/"),
+        "routes": (admin, "admin/routes/"),
+        "route": (admin, "admin/routes/new"),
+        "sessions": (auditor, "/account/sessions/"),
+        "second-factor": (auditor, "/account/2fa/"),
+        "password": (auditor, "/account/password/change/"),
+    }
+    return Scenery(kit, ann, auditor, pages)
