@@ -189,7 +189,12 @@ class _Correcting:
         kind, ref = self.asked.evidence or self._evidence(entry.id)
         new = self._new(record_id, kind, ref)
         register_unconfigured(act.principal, new.route, act.at)
-        insert_record(act.tenant_id, new, superseded=[one.id for one in targets])
+        insert_record(
+            act.tenant_id,
+            new,
+            language=act.principal.search_language,
+            superseded=[one.id for one in targets],
+        )
         act.keep(
             [
                 Touched(

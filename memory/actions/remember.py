@@ -258,7 +258,7 @@ class _Remembering:
         act = replace(self.act, name="proposed")
         register_unconfigured(act.principal, new.route, act.at)
         entry = act.log(recordId=record_id, reason=why)
-        insert_record(act.tenant_id, new)
+        insert_record(act.tenant_id, new, language=act.principal.search_language)
         act.keep(
             [_made(new, None)],
             entry,
@@ -282,7 +282,7 @@ class _Remembering:
             supersededBy=occupant.id,
             valueDigest=self.act.digest(new.value_text),
         )
-        insert_record(self.act.tenant_id, new)
+        insert_record(self.act.tenant_id, new, language=self.act.principal.search_language)
         link_past(
             self.act.tenant_id, record_id, superseded_by=occupant.id, begins=begins, ends=ends
         )
@@ -308,7 +308,12 @@ class _Remembering:
             valueDigest=act.digest(new.value_text),
             word=self.word.entry_id if self.word else None,
         )
-        insert_record(act.tenant_id, new, superseded=[one.id for one in targets])
+        insert_record(
+            act.tenant_id,
+            new,
+            language=act.principal.search_language,
+            superseded=[one.id for one in targets],
+        )
         act.keep(
             [
                 _made(new, targets[0] if targets else None),

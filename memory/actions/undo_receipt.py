@@ -39,6 +39,7 @@ from memory.records.store import (
     record_in_slot,
     update_records,
 )
+from memory.records.words_searched import index_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,8 @@ class _Undoing:
         for one in found:
             self._check_slot_is_free(one, one.level, one.bindings_text)
         self._unmark(found, review=None, review_reason=None)
+        for one in found:
+            index_record(self.act.tenant_id, one, self.act.principal.search_language)
         return [one.id for one in found]
 
     def of_dispute(self) -> list[str]:
@@ -306,6 +309,7 @@ class _Undoing:
                 confirmed_at=old.confirmed_at,
                 disputed_at=old.disputed_at,
             ),
+            language=self.act.principal.search_language,
             superseded=superseded or [],
         )
 

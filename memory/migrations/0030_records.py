@@ -316,6 +316,47 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name="RecordDocument",
+                    fields=[
+                        ("record_id", models.TextField(primary_key=True, serialize=False)),
+                        (
+                            "lexemes",
+                            django.contrib.postgres.fields.ArrayField(
+                                base_field=models.TextField(db_collation="C"), size=None
+                            ),
+                        ),
+                        (
+                            "tenant",
+                            models.ForeignKey(
+                                db_constraint=False,
+                                db_index=False,
+                                on_delete=django.db.models.deletion.DO_NOTHING,
+                                related_name="+",
+                                to="memory.tenant",
+                            ),
+                        ),
+                    ],
+                    options={"db_table": "record_document"},
+                ),
+                migrations.CreateModel(
+                    name="RecordPosting",
+                    fields=[
+                        ("lexeme", models.TextField(db_collation="C")),
+                        ("record_id", models.TextField(primary_key=True, serialize=False)),
+                        (
+                            "tenant",
+                            models.ForeignKey(
+                                db_constraint=False,
+                                db_index=False,
+                                on_delete=django.db.models.deletion.DO_NOTHING,
+                                related_name="+",
+                                to="memory.tenant",
+                            ),
+                        ),
+                    ],
+                    options={"db_table": "record_posting"},
+                ),
+                migrations.CreateModel(
                     name="RecordLineage",
                     fields=[
                         ("record_id", models.TextField(primary_key=True, serialize=False)),

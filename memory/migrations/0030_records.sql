@@ -297,6 +297,43 @@ CREATE TABLE record_listener (
 );
 SELECT kindmem_protect('record_listener', 'SELECT, INSERT');
 
+-- The words of active records. A record that ends, or waits for review, has none.
+CREATE TABLE record_document (
+  tenant_id uuid NOT NULL,
+  record_id text NOT NULL,
+  lexemes text[] COLLATE "C" NOT NULL,
+  CONSTRAINT record_document_pkey PRIMARY KEY (tenant_id, record_id),
+  CONSTRAINT record_document_belongs_to_record FOREIGN KEY (tenant_id, record_id) REFERENCES memory_record (tenant_id, id)
+);
+SELECT kindmem_protect('record_document', 'SELECT, INSERT, DELETE');
+
+-- Which records hold a word: one B-tree, whose comparisons row-level security leaves usable. The trigger keeps it equal to the
+-- documents, which have the foreign key.
+CREATE TABLE record_posting (
+  tenant_id uuid NOT NULL,
+  lexeme text COLLATE "C" NOT NULL,
+  record_id text NOT NULL,
+  CONSTRAINT record_posting_pkey PRIMARY KEY (tenant_id, lexeme, record_id)
+);
+SELECT kindmem_protect('record_posting', 'SELECT, INSERT, DELETE');
+
+CREATE FUNCTION record_document_has_its_postings() RETURNS trigger
+LANGUAGE plpgsql SET enable_seqscan = off
+AS $$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    DELETE FROM record_posting p
+    WHERE p.tenant_id = OLD.tenant_id AND p.lexeme = ANY (OLD.lexemes) AND p.record_id = OLD.record_id;
+  ELSE
+    INSERT INTO record_posting (tenant_id, lexeme, record_id)
+    SELECT NEW.tenant_id, l, NEW.record_id FROM unnest(NEW.lexemes) AS l;
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER record_document_has_its_postings AFTER INSERT OR DELETE ON record_document
+  FOR EACH ROW EXECUTE FUNCTION record_document_has_its_postings();
+
 -- What happened to a record: its history, in order.
 CREATE TABLE record_act (
   tenant_id uuid NOT NULL,

@@ -213,6 +213,32 @@ class RecordListener(TenantModel):
         return f"{self.record_id} on {self.event_type}"
 
 
+class RecordDocument(TenantModel):
+    """The words of an active record, for search. Its postings are written by a trigger alone."""
+
+    record_id = models.TextField(primary_key=True)
+    lexemes = ArrayField(models.TextField(db_collation="C"))
+
+    class Meta:
+        db_table = "record_document"
+
+    def __str__(self) -> str:
+        return self.record_id
+
+
+class RecordPosting(TenantModel):
+    """That an active record holds a word."""
+
+    lexeme = models.TextField(db_collation="C")
+    record_id = models.TextField(primary_key=True)
+
+    class Meta:
+        db_table = "record_posting"
+
+    def __str__(self) -> str:
+        return f"{self.lexeme} in {self.record_id}"
+
+
 class RecordAct(TenantModel):
     """One thing that happened to one record. An act on several has a row for each; one of them is the main one."""
 

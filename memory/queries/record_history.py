@@ -27,7 +27,7 @@ WITH RECURSIVE chain (id) AS (
   SELECT DISTINCT ON (a.act_id) a.*
   FROM record_act a JOIN chain c ON c.id = a.record_id
   JOIN memory_record r ON r.tenant_id = a.tenant_id AND r.id = a.record_id
-  WHERE a.tenant_id = %(tenant)s::uuid AND r.review IS NULL AND {guard}
+  WHERE a.tenant_id = %(tenant)s::uuid AND a.act <> 'revealed' AND r.review IS NULL AND {guard}
     AND a.acted_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
   ORDER BY a.act_id, a.is_main DESC, (a.record_id = %(id)s::text) DESC, a.record_id
 )

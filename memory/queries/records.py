@@ -18,6 +18,7 @@ from memory.records import clock
 from memory.records.guard import record_guard
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, Record, record_of
 from memory.records.store import readable_record
+from memory.records.words_searched import words_of_question
 
 # What an active record said at a moment: its present wording if it goes back that far, else the past one of that time.
 _THEN = """
@@ -46,7 +47,7 @@ for _field in fields(Record):
 
 @dataclass(frozen=True, slots=True)
 class RecordFilters:
-    """`status` None: active ones. `as_of`: what was active then."""
+    """`status` None: active ones. `q`: that hold every word of it. `as_of`: what was active then."""
 
     subject_type: str | None = None
     subject_id: str | None = None
@@ -55,6 +56,7 @@ class RecordFilters:
     level: str | None = None
     authority: str | None = None
     source_type: str | None = None
+    q: str | None = None
     as_of: datetime | None = None
 
     def wire(self) -> dict[str, Any]:
@@ -143,6 +145,14 @@ def list_records(
     else:
         conditions.append(_status_condition(filters.status or "active"))
         given["status"] = filters.status or "active"
+    if filters.q is not None:
+        words = words_of_question(filters.q, principal.search_language)
+        conditions.append(
+            "r.id IN (SELECT p.record_id FROM record_posting p WHERE p.tenant_id = %(tenant)s::uuid "
+            "AND p.lexeme = ANY(%(words)s::text[]) GROUP BY p.record_id HAVING count(*) = %(word_count)s::int)"
+        )
+        # Without a word there is nothing to find: no record has a count of -1.
+        given |= {"words": words, "word_count": len(words) or -1}
     if after is not None:
         conditions.append("(r.recorded_at, r.id) < (%(after_at)s::timestamptz, %(after_id)s::text)")
         given |= {"after_at": after[0], "after_id": after[1]}

@@ -21,6 +21,7 @@ from memory.records.guard import may_read_record
 from memory.records.record import Record
 from memory.records.sealing import destroy_undo_copies, seal_for_hold, seal_for_undo
 from memory.records.store import update_records
+from memory.records.words_searched import remove_words
 
 FingerprintKind = Literal["forgotten-key", "forgotten-value", "retired-value", "never-infer"]
 
@@ -156,8 +157,9 @@ def forget(
                 request_digest=None,
                 **ended,
             )
+    _stop_serving(tenant_id, gone, at)
     # The answer to a correction holds what it replaced, too.
-    _stop_serving(tenant_id, [*gone, *_replaced_by(tenant_id, gone)], at)
+    _withhold_answers(tenant_id, _replaced_by(tenant_id, gone), at)
     _forget_traces(tenant_id, gone, at)
     digests: list[tuple[bytes, FingerprintKind, str]] = [
         (
@@ -223,7 +225,7 @@ def descendants(tenant_id: UUID, record_id: str) -> list[Ending]:
 
 
 def withhold(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
-    """Take records out of every kept answer."""
+    """Take records out of search and every kept answer, without ending them."""
     _stop_serving(tenant_id, ids, at)
 
 
@@ -330,7 +332,14 @@ def _drop_values(
 
 
 def _stop_serving(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
-    """Out of every retried answer: of the record itself, and of acts on several that it was one of."""
+    """Out of the search, and of every retried answer: of the record itself, and of acts on several that it was one
+    of.
+    """
+    remove_words(tenant_id, ids)
+    _withhold_answers(tenant_id, ids, at)
+
+
+def _withhold_answers(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET answer = NULL, withheld_at = %(at)s::timestamptz "
@@ -348,11 +357,17 @@ def _stop_serving(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
 
 
 def _forget_traces(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
-    """Where it was observed, and acts that wait for a decision on it: their bodies hold what was forgotten."""
+    """Where it was observed, what people said about it, and acts that wait for a decision: all may hold what was forgotten."""
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH observations AS ("
-            "DELETE FROM record_observation WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[])) "
+            "DELETE FROM record_observation WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[])"
+            "), said AS ("
+            "UPDATE receipt SET reason = NULL, statement = NULL "
+            "WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[])"
+            "), why AS ("
+            "UPDATE record_act SET reason = NULL "
+            "WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[]) AND reason IS NOT NULL) "
             "UPDATE pending_act SET body_text = NULL, decision = 'forgotten', decided_at = %(at)s::timestamptz, "
             "decided_by = 'service:kindmem' "
             "WHERE tenant_id = %(tenant)s::uuid AND record_id = ANY(%(ids)s::text[]) AND decided_at IS NULL",

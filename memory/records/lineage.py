@@ -21,6 +21,7 @@ from memory.records.bindings import agree, covers
 from memory.records.guard import may_read_record
 from memory.records.record import Record
 from memory.records.store import bindings_hash, find_records, record_in_slot, update_records
+from memory.records.words_searched import remove_words
 
 TRUST = ("unverified", "asserted", "verified")
 _MOST_TIGHTENED = 10_000
@@ -159,6 +160,7 @@ def _tighten(tenant_id: UUID, child: Record, parent: Record, at: datetime) -> Re
     }
     if after.is_pending and child.review is None:
         changes |= {"review": "pending", "review_reason": "lineage"}
+        remove_words(tenant_id, [child.id])
     update_records(tenant_id, [child.id], at, **changes)
     return replace(
         child,

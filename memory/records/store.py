@@ -17,6 +17,7 @@ from memory.access import Principal
 from memory.errors import IdReused, RecordNotFound, constraint_errors
 from memory.records.guard import record_guard
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, Record, record_of
+from memory.records.words_searched import words_of_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +217,9 @@ WITH record AS (
   INSERT INTO record_observation (tenant_id, record_id, run_key, observed_at)
   SELECT %(tenant)s::uuid, %(id)s::text, %(observed_run)s::text, %(recorded_at)s::timestamptz
   WHERE %(observed_run)s::text IS NOT NULL
+), document AS (
+  INSERT INTO record_document (tenant_id, record_id, lexemes)
+  SELECT %(tenant)s::uuid, %(id)s::text, %(lexemes)s::text[] WHERE cardinality(%(lexemes)s::text[]) > 0
 ), superseded AS (
   INSERT INTO record_supersession (tenant_id, superseded_id, successor_id, superseded_at)
   SELECT %(tenant)s::uuid, s, %(id)s::text, %(recorded_at)s::timestamptz FROM unnest(%(superseded)s::text[]) AS s
@@ -224,11 +228,16 @@ INSERT INTO record_usage (tenant_id, record_id) VALUES (%(tenant)s::uuid, %(id)s
 """
 
 
-def insert_record(tenant_id: UUID, new: NewRecord, *, superseded: Sequence[str] = ()) -> None:
+def insert_record(
+    tenant_id: UUID, new: NewRecord, *, language: str, superseded: Sequence[str] = ()
+) -> None:
     """Write a record and all that hangs on it. `superseded`: ids whose successor it is; they have ended already.
+
+    `language`: the tenant's, for search; what isn't served has no words there.
 
     Raises IdReused, RecordChanged (another active record fills the slot), InvariantViolated.
     """
+    is_served = new.status == "active" and new.review is None
     parameters: dict[str, Any] = {name: getattr(new, name) for name in _COLUMNS}
     parameters |= {
         "tenant": tenant_id,
@@ -238,6 +247,7 @@ def insert_record(tenant_id: UUID, new: NewRecord, *, superseded: Sequence[str] 
         "derived_from": list(dict.fromkeys(new.derived_from)),
         "observed_run": new.observed_run,
         "superseded": list(superseded),
+        "lexemes": words_of_record(new.key, new.value_text, language) if is_served else [],
     }
     with (
         constraint_errors(memory_record_pkey=IdReused(id=new.id)),

@@ -339,3 +339,27 @@ def test_a_page_of_records_is_stable_while_others_are_added(acme: TenantKit) -> 
     assert seen == ids[::-1]
     refusal(app.get(PATH, {"limit": 3, "key": "k1", "cursor": query["cursor"]}), 400, "bad-input")
     refusal(app.get(PATH, {"topk": 3}), 400, "unknown-field")
+
+
+def test_an_auditor_gets_values_for_a_reason_that_is_logged_first(acme: TenantKit) -> None:
+    app = acme.client("app", users=["ann"])
+    record = body_of(app.post(PATH, a_record("secret")), 201)
+    auditor, why = acme.client("auditor"), {"reveal": "complaint 17 about seat"}
+    path = f"{PATH}/{record['id']}"
+    for shown in (
+        body_of(auditor.get(path, why), 200),
+        body_of(auditor.get(PATH, why), 200)["data"][0],
+        body_of(auditor.get(f"{path}/explain", why), 200),
+        body_of(auditor.get(f"{path}/history", why), 200)["data"][0]["to"],
+    ):
+        assert shown["value"] == "secret"
+    log = body_of(auditor.get("/v1/memory/runs/kindmem.governance/log"), 200)["data"]
+    revealed = [one for one in log if one["payload"]["type"] == "record.revealed"]
+    assert [one["payload"]["recordIds"] for one in revealed] == [[record["id"]]] * 4
+    assert "complaint" not in str(log)
+    assert [one["act"] for one in body_of(app.get(f"{path}/history"), 200)["data"]] == [
+        "remembered"
+    ]
+    body_of(app.get(path, why), 200)
+    log = body_of(auditor.get("/v1/memory/runs/kindmem.governance/log"), 200)["data"]
+    assert sum(one["payload"]["type"] == "record.revealed" for one in log) == 4

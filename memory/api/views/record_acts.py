@@ -23,10 +23,11 @@ from memory.api.schemas_records import (
     PENDING,
     RECORD,
 )
-from memory.api.views.records import TAG, answer_with, is_masked, pending
+from memory.api.views.records import REVEAL, TAG, answer_with, is_masked, pending
 from memory.queries.explain import explain
 from memory.queries.recall_candidates import Subject
 from memory.queries.record_history import record_history
+from memory.queries.records import record_by_id
 from memory.records.bindings import read_context
 from memory.records.correction_target import Correction
 
@@ -181,14 +182,14 @@ class Explain(ApiView):
         id="memory.explainRecord",
         summary="Why it is remembered, and what becomes of it",
         ability="read",
-        query=(parameters.moment("as_of"),),
+        query=(parameters.moment("as_of"), REVEAL),
         answers={200: EXPLANATION},
         errors=("record-not-found", "permission-denied", "bad-input"),
         tag=TAG,
     )
     def get(self, call: Call) -> Answer:
         explanation = explain(call.principal, call.path["record_id"], as_of=call.query["as_of"])
-        return Answer(200, explanation.wire(masked=is_masked(call.principal)))
+        return Answer(200, explanation.wire(masked=is_masked(call, [explanation.record])))
 
 
 class History(ApiView):
@@ -196,14 +197,14 @@ class History(ApiView):
         id="memory.recordHistory",
         summary="Who changed it, when, why and where, oldest first",
         ability="read",
-        query=(parameters.moment("as_of"),),
+        query=(parameters.moment("as_of"), REVEAL),
         answers={200: HISTORY},
         errors=("record-not-found", "permission-denied", "bad-input"),
         tag=TAG,
     )
     def get(self, call: Call) -> Answer:
         acts = record_history(call.principal, call.path["record_id"], as_of=call.query["as_of"])
-        masked = is_masked(call.principal)
+        masked = is_masked(call, [record_by_id(call.principal, call.path["record_id"])])
         return Answer(200, {"data": [one.wire(masked=masked) for one in acts]})
 
 

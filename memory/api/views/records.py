@@ -1,9 +1,10 @@
 """Memory records over HTTP: remember, read one, list."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from memory.access import Principal
 from memory.actions.remember import remember
+from memory.actions.reveal_records import reveal_records
 from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
@@ -18,9 +19,20 @@ from memory.records.shape import REMEMBER, read_draft
 TAG = "Memory records"
 
 
-def is_masked(principal: Principal) -> bool:
-    """Whether values are left out for this caller."""
-    return principal.role == "auditor"
+REVEAL = parameters.text(
+    "reveal", "For auditors, to whom values are not shown otherwise: why. It is logged first."
+)
+
+
+def is_masked(call: Call, records: Sequence[Record]) -> bool:
+    """Whether values are left out of this answer; where an auditor gives a reason, they are shown once that is logged."""
+    if call.principal.role != "auditor":
+        return False
+    reason = call.query.get("reveal")
+    if reason is None:
+        return True
+    reveal_records(principal=call.principal, records=records, reason=reason)
+    return False
 
 
 def answer_with(call: Call, status: int, record: Record, body: Any) -> Answer:
@@ -83,7 +95,9 @@ class Records(ApiView):
             parameters.choice("level", LEVELS),
             parameters.choice("authority", AUTHORITIES),
             parameters.choice("source_type", SOURCE_TYPES),
+            parameters.text("q", "Active records that hold every word of it.", most=2000),
             parameters.moment("as_of"),
+            REVEAL,
             parameters.LIMIT,
             parameters.CURSOR,
         ),
@@ -94,14 +108,17 @@ class Records(ApiView):
     def get(self, call: Call) -> Answer:
         query = dict(call.query)
         limit, cursor = query.pop("limit"), query.pop("cursor")
+        del query["reveal"]
         filters = RecordFilters(**query)
         if filters.as_of is not None and filters.status not in (None, "active"):
             raise BadInput.at(
                 "status", "can't be asked together with as_of, which lists what was active"
             )
+        if filters.q is not None and (filters.as_of or filters.status not in (None, "active")):
+            raise BadInput.at("q", "searches what is active now")
         after = read_cursor(call.principal, "listRecords", filters.wire(), cursor)
         records = list_records(call.principal, filters, after=after, limit=limit + 1)
-        masked = is_masked(call.principal)
+        masked = is_masked(call, records[:limit])
         return Answer(
             200,
             page(
@@ -120,10 +137,11 @@ class OneRecord(ApiView):
         id="memory.getRecord",
         summary="One record, tombstones included",
         ability="read",
+        query=(REVEAL,),
         answers={200: RECORD},
         errors=("record-not-found", "permission-denied"),
         tag=TAG,
     )
     def get(self, call: Call) -> Answer:
         record = record_by_id(call.principal, call.path["record_id"])
-        return Answer(200, record.wire(masked=is_masked(call.principal)))
+        return Answer(200, record.wire(masked=is_masked(call, [record])))
