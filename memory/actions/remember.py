@@ -264,6 +264,7 @@ class _Remembering:
             entry,
             reason_code=why,
         )
+        self._appeared(record_id)
         return Remembered(pending_id=record_id)
 
     def _into_the_past(self, occupant: Record) -> Remembered:
@@ -291,7 +292,7 @@ class _Remembering:
             entry,
             reason_code="earlier",
         )
-        return Remembered(record=find_record(self.act.tenant_id, record_id))
+        return Remembered(record=self._appeared(record_id))
 
     def _write(
         self, record_id: str, targets: Sequence[Record], others: Sequence[Ending]
@@ -326,10 +327,14 @@ class _Remembering:
             entry,
             reason_code=draft.source_type,
         )
-        record = find_record(act.tenant_id, record_id)
-        if record is not None and draft.id is not None:
-            tighten_descendants(act.tenant_id, record, act.at)
-        return Remembered(record=record)
+        return Remembered(record=self._appeared(record_id))
+
+    def _appeared(self, record_id: str) -> Record | None:
+        """The record as written. Under an id of the caller's choice it may be the parent that others were waiting for."""
+        record = find_record(self.act.tenant_id, record_id)
+        if record is not None and self.draft.id is not None:
+            tighten_descendants(self.act.tenant_id, record, self.act.at)
+        return record
 
     def _new(self, record_id: str, **more: Any) -> NewRecord:
         draft, principal, at = self.draft, self.act.principal, self.act.at
