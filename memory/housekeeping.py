@@ -14,6 +14,7 @@ from django.db import connection
 
 from memory.access import Principal, system_principal
 from memory.actions.back_fill_embeddings import back_fill_embeddings
+from memory.actions.run_erasure import run_due_erasures
 from memory.actions.sweep_retention import sweep_retention
 from memory.errors import DomainError
 from memory.tenancy import all_tenants, tenant_context
@@ -74,9 +75,16 @@ def sweep(tenant_id: UUID, slug: str) -> None:
     sweep_retention(principal=server(tenant_id, slug, "sweeper"))
 
 
+@for_each_tenant
+def erase(tenant_id: UUID, slug: str) -> None:
+    """Erasures that wait, each to its end."""
+    run_due_erasures(server(tenant_id, slug, "eraser"))
+
+
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),
+    ("run-erasures", 3.0, erase),
 ]
 """Name, seconds between two turns, what to call."""

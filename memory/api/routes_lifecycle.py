@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from memory.api.views import holds, retention
+from memory.api.views import erasures, holds, retention
 
+_ERASURE = "memory/erasures/<id:erasure_id>"
 _HOLD = "memory/legal-holds/<id:hold_id>"
 
 urlpatterns = [
@@ -24,5 +25,10 @@ urlpatterns = [
     path(f"{_HOLD}/request-release", holds.LegalHoldRequest.as_view(), name="hold-request"),
     path(f"{_HOLD}/approve-release", holds.LegalHoldApproval.as_view(), name="hold-approve"),
     path(f"{_HOLD}/withdraw-release", holds.LegalHoldWithdrawal.as_view(), name="hold-withdraw"),
+    path("memory/erasures", erasures.Erasures.as_view(), name="erasures"),
+    path("memory/erasures/export", erasures.ErasureExport.as_view(), name="erasures-export"),
+    path("memory/erasures/replay", erasures.ErasureReplay.as_view(), name="erasures-replay"),
+    path(f"{_ERASURE}/resume", erasures.ErasureResume.as_view(), name="erasure-resume"),
+    path(_ERASURE, erasures.Erasure.as_view(), name="erasure"),
     path(_HOLD, holds.LegalHold.as_view(), name="hold"),
 ]

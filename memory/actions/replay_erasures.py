@@ -1,0 +1,104 @@
+"""Replay the ledger after a restore: put back the rows that it lost, and run again those whose person, fact or thread is back.
+
+Also `resume_erasure`: try an unfinished one again now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memory.access import Principal
+from memory.actions.append_log_entries import append_governance
+from memory.erasure.ledger import ErasureView, find_erasure, ledger_key_id
+from memory.erasure.reach import find_again
+
+_PUT_BACK = """
+INSERT INTO erasure AS x (tenant_id, id, selector_kind, selector_id, selector_digest, key_id, status, phase, requested_by,
+                          created_at, completed_at, replayed_at)
+VALUES (%(tenant)s::uuid, %(id)s::uuid, %(kind)s::text, %(selector)s::text, %(digest)s::bytea, %(key)s::text,
+        CASE WHEN %(selector)s::text IS NULL THEN 'completed' ELSE 'pending' END,
+        CASE WHEN %(selector)s::text IS NULL THEN 'done' ELSE 'seed' END, %(by)s::text, %(created)s::timestamptz,
+        CASE WHEN %(selector)s::text IS NULL THEN coalesce(%(completed)s::timestamptz, clock_timestamp()) END, clock_timestamp())
+ON CONFLICT ON CONSTRAINT erasure_pkey DO UPDATE
+SET selector_id = excluded.selector_id, status = excluded.status, phase = excluded.phase, store = 'facts', after_run = NULL,
+    after_sequence = NULL, completed_at = excluded.completed_at, replayed_at = clock_timestamp(), next_at = clock_timestamp(),
+    runner = NULL, lease_until = NULL
+WHERE x.status = 'completed' AND excluded.selector_id IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`replayed`: found again, run again; `restored`: only put back; `unmatched`: (id, no-keyed-hash or unknown-key)."""
+
+    replayed: Sequence[str]
+    restored: Sequence[str]
+    unmatched: Sequence[tuple[str, str]]
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "replayed": list(self.replayed),
+            "restored": list(self.restored),
+            "unmatched": [{"id": one, "reason": reason} for one, reason in self.unmatched],
+        }
+
+
+def replay_erasures(*, principal: Principal, entries: Sequence[Mapping[str, Any]]) -> Replay:
+    """Take a ledger as the export gave it. Raises PermissionDenied."""
+    principal.needs_role("admin", "owner")
+    unmatched: list[tuple[str, str]] = []
+    known: list[tuple[Mapping[str, Any], tuple[str, bytes]]] = []
+    for entry in entries:
+        if entry.get("selectorHmac") is None:
+            unmatched.append((entry["id"], "no-keyed-hash"))
+        elif entry.get("keyId") != ledger_key_id():
+            unmatched.append((entry["id"], "unknown-key"))
+        else:
+            known.append((entry, (entry["selectorKind"], bytes.fromhex(entry["selectorHmac"]))))
+    found = find_again(principal.tenant_id, [key for _, key in known])
+    replayed: list[str] = []
+    restored: list[str] = []
+    with connection.cursor() as cursor:
+        for entry, key in known:
+            selector = found.get(key)
+            cursor.execute(
+                _PUT_BACK,
+                {
+                    "tenant": principal.tenant_id,
+                    "id": UUID(entry["id"]),
+                    "kind": key[0],
+                    "selector": selector,
+                    "digest": key[1],
+                    "key": entry["keyId"],
+                    "by": entry["requestedBy"],
+                    "created": entry["createdAt"],
+                    "completed": entry.get("completedAt"),
+                },
+            )
+            (restored if selector is None else replayed).append(entry["id"])
+    append_governance(
+        principal=principal,
+        payload={
+            "type": "erasure.replayed",
+            "replayed": len(replayed),
+            "restored": len(restored),
+            "unmatched": len(unmatched),
+        },
+    )
+    return Replay(replayed, restored, unmatched)
+
+
+def resume_erasure(*, principal: Principal, erasure_id: str, force: bool = False) -> ErasureView:
+    """The erasure, to be tried again now; a completed one as it is. Raises PermissionDenied, ErasureNotFound."""
+    principal.needs_role("admin", "owner")
+    erasure = find_erasure(principal.tenant_id, erasure_id)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE erasure SET next_at = clock_timestamp(), is_forced = is_forced OR %s::bool "
+            "WHERE tenant_id = %s::uuid AND id = %s::uuid AND status <> 'completed'",
+            [force, principal.tenant_id, erasure.id],
+        )
+    return find_erasure(principal.tenant_id, erasure_id)

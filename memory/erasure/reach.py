@@ -1,0 +1,138 @@
+"""What an erasure reaches: the facts, records and log entries of a person, a conversation or a fact, and which are held.
+
+A person is one subject id: in `scope.userId`, `participantId` of any project, `subjects[].id` of any kind, a record's subject and
+its bindings, a member's subject.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memory.erasure.ledger import PERSON_KINDS, selector_digest
+
+_FACTS = {
+    "fact": "f.id = %(selector)s::text",
+    "conversation": "f.thread_id = %(selector)s::text",
+    "person": (
+        "f.id IN (SELECT a.id FROM fact a WHERE a.tenant_id = %(tenant)s::uuid AND a.user_id = %(selector)s::text"
+        " UNION SELECT b.id FROM fact b WHERE b.tenant_id = %(tenant)s::uuid AND b.participant_id = %(selector)s::text"
+        " UNION SELECT s.fact_id FROM fact_subject s WHERE s.tenant_id = %(tenant)s::uuid AND s.subject_id = %(selector)s::text)"
+    ),
+}
+_ENTRIES = {
+    "fact": "false",
+    "conversation": "e.thread_id = %(selector)s::text",
+    "person": "(e.user_id = %(selector)s::text OR e.participant_id = %(selector)s::text)",
+}
+_RECORDS = {
+    "fact": "(m.evidence_ref = %(selector)s::text OR EXISTS (SELECT 1 FROM record_lineage l"
+    " WHERE l.tenant_id = m.tenant_id AND l.record_id = m.id AND l.parent_id = %(selector)s::text))",
+    "conversation": "(m.bindings ->> 'thread_id' = %(selector)s::text OR m.evidence_ref IN (SELECT e.id FROM log_entry e"
+    " WHERE e.tenant_id = %(tenant)s::uuid AND e.thread_id = %(selector)s::text))",
+    "person": "((m.subject_type = 'user' AND m.subject_id = %(selector)s::text)"
+    " OR m.bindings ->> 'user_id' = %(selector)s::text)",
+}
+# Lineage and earlier versions of what is reached go too.
+_CLOSURE = """
+WITH RECURSIVE gone (id) AS (
+  SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND {records}
+  UNION
+  SELECT n.id FROM gone g, LATERAL (
+    SELECT l.record_id AS id FROM record_lineage l WHERE l.tenant_id = %(tenant)s::uuid AND l.parent_id = g.id
+    UNION ALL
+    SELECT s.superseded_id FROM record_supersession s WHERE s.tenant_id = %(tenant)s::uuid AND s.successor_id = g.id
+  ) n
+)
+"""
+
+
+def _named(kind: str) -> str:
+    return "person" if kind in PERSON_KINDS else kind
+
+
+def facts_condition(kind: str) -> str:
+    """SQL over `f`; its parameters are `tenant` and `selector`."""
+    return _FACTS[_named(kind)]
+
+
+def entries_condition(kind: str) -> str:
+    """SQL over `e`; its parameters are `tenant` and `selector`."""
+    return _ENTRIES[_named(kind)]
+
+
+def records_condition(kind: str) -> str:
+    """SQL over `m`; its parameters are `tenant` and `selector`."""
+    return _RECORDS[_named(kind)]
+
+
+def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 100) -> list[str]:
+    """Ids of facts, records and log entries in reach that a hold keeps; log entries by the run or subject of a hold."""
+    parameters: dict[str, Any] = {"tenant": tenant_id, "selector": selector_id, "limit": limit}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.hold_count > 0 AND {facts_condition(kind)}"
+            " ORDER BY f.id LIMIT %(limit)s::int",
+            parameters,
+        )
+        held = [row[0] for row in cursor.fetchall()]
+        cursor.execute(
+            _CLOSURE.format(records=records_condition(kind))
+            + "SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.hold_count > 0"
+            " AND m.id IN (SELECT id FROM gone) ORDER BY m.id LIMIT %(limit)s::int",
+            parameters,
+        )
+        held += [row[0] for row in cursor.fetchall()]
+        cursor.execute(
+            "SELECT e.id FROM log_entry e JOIN legal_hold h ON h.tenant_id = e.tenant_id AND h.released_at IS NULL"
+            " WHERE e.tenant_id = %(tenant)s::uuid AND e.payload_text IS NOT NULL AND h.has_selector"
+            " AND cardinality(h.fact_types) = 0"
+            " AND (cardinality(h.run_ids) = 0 OR e.run_id = ANY (h.run_ids))"
+            " AND (cardinality(h.subject_ids) = 0 OR e.user_id = ANY (h.subject_ids) OR e.participant_id = ANY (h.subject_ids))"
+            " AND (h.written_from IS NULL OR e.recorded_at >= h.written_from)"
+            " AND (h.written_until IS NULL OR e.recorded_at < h.written_until)"
+            f" AND {entries_condition(kind)} ORDER BY e.id LIMIT %(limit)s::int",
+            parameters,
+        )
+        held += [row[0] for row in cursor.fetchall()]
+    return held[:limit]
+
+
+_PEOPLE = """
+SELECT DISTINCT p.id FROM (
+  SELECT user_id AS id FROM fact WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT participant_id FROM fact WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT subject_id FROM fact_subject WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT subject_id FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND subject_type = 'user'
+  UNION ALL SELECT bindings ->> 'user_id' FROM memory_record WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT user_id FROM log_entry WHERE tenant_id = %(tenant)s::uuid AND user_id IS NOT NULL
+  UNION ALL SELECT participant_id FROM log_entry WHERE tenant_id = %(tenant)s::uuid AND participant_id IS NOT NULL
+  UNION ALL SELECT subject_id FROM member WHERE tenant_id = %(tenant)s::uuid
+) p WHERE p.id IS NOT NULL
+"""
+_CONVERSATIONS = """
+SELECT DISTINCT c.id FROM (
+  SELECT thread_id AS id FROM fact WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT thread_id FROM log_entry WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT bindings ->> 'thread_id' FROM memory_record WHERE tenant_id = %(tenant)s::uuid
+) c WHERE c.id IS NOT NULL
+"""
+_FACT_IDS = "SELECT id FROM fact WHERE tenant_id = %(tenant)s::uuid"
+
+
+def find_again(
+    tenant_id: UUID, wanted: Sequence[tuple[str, bytes]]
+) -> dict[tuple[str, bytes], str]:
+    """Who in the tenant has these (kind, keyed hash): tried out, since the hash can't be turned back."""
+    found: dict[tuple[str, bytes], str] = {}
+    looked_for = set(wanted)
+    for kind in sorted({kind for kind, _ in wanted}):
+        query = {"fact": _FACT_IDS, "conversation": _CONVERSATIONS}.get(kind, _PEOPLE)
+        with connection.cursor() as cursor:
+            cursor.execute(query, {"tenant": tenant_id})
+            for (candidate,) in cursor:
+                key = (kind, selector_digest(tenant_id, kind, candidate))
+                if key in looked_for:
+                    found[key] = candidate
+    return found

@@ -1,0 +1,10 @@
+DROP TRIGGER log_entry_meets_no_erasure ON log_entry;
+DROP FUNCTION new_entries_meet_no_erasure();
+DROP TRIGGER memory_record_meets_no_erasure ON memory_record;
+DROP FUNCTION new_record_meets_no_erasure();
+DROP TRIGGER fact_revision_meets_no_erasure ON fact_revision;
+DROP FUNCTION new_fact_meets_no_erasure();
+DROP FUNCTION refuse_while_erasing(uuid, text[], text, text);
+REVOKE UPDATE (actor) ON receipt FROM kindmem_app;
+REVOKE UPDATE (actor) ON record_act FROM kindmem_app;
+DROP TABLE erasure;
