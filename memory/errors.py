@@ -185,7 +185,9 @@ class RecordChanged(DomainError):
 @dataclass(eq=False)
 class IdReused(DomainError):
     code = "id-reused"
-    message = "This record id was used before. Ids are never used again; leave it out to get a new one."
+    message = (
+        "This record id was used before. Ids are never used again; leave it out to get a new one."
+    )
     id: str
 
 

@@ -1,4 +1,7 @@
-"""How fast an append is, over HTTP and in process, against what could be had at the most. Run: python -m tests.benchmarks.append_bench"""
+"""How fast an append is, over HTTP and in process, against what could be had at the most.
+
+Run: python -m tests.benchmarks.append_bench
+"""
 
 import time
 from collections.abc import Callable
