@@ -15,8 +15,10 @@ from django.db import connection
 from memory.access import Principal, system_principal
 from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.run_erasure import run_due_erasures
+from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
 from memory.errors import DomainError
+from memory.integrity.rounds import Rounds
 from memory.tenancy import all_tenants, tenant_context
 
 log = structlog.get_logger("kindmem.worker")
@@ -81,7 +83,19 @@ def erase(tenant_id: UUID, slug: str) -> None:
     run_due_erasures(server(tenant_id, slug, "eraser"))
 
 
+_ROUNDS = Rounds()
+
+
+@for_each_tenant
+def seal_moved(tenant_id: UUID, slug: str) -> None:
+    """Seal, sign and anchor what moved in the run log."""
+    since = _ROUNDS.since(tenant_id)
+    sealed = seal_tenant(tenant_id=tenant_id, tenant_slug=slug, since=since)
+    _ROUNDS.took(tenant_id, since, sealed.looked_at)
+
+
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
+    ("seal", 3.0, seal_moved),
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),

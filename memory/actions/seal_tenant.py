@@ -7,6 +7,7 @@ held against the last signed head and the last anchored one: what contradicts th
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from django.db import connection
 from memory.access import system_principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import SealRefused
-from memory.integrity.anchors import AnchorFile, origin_of, read_anchors, writing_anchors
+from memory.integrity.anchors import AnchorFile, origin_of, read_newest_anchor, writing_anchors
 from memory.integrity.checkpoints import note_of, signer_of, stored_checkpoints
 from memory.integrity.leaves import (
     hash_version_changed_text,
@@ -52,6 +53,18 @@ INSERT INTO anchor (tenant_id, size, place) VALUES (%(tenant)s::uuid, %(size)s::
 ON CONFLICT ON CONSTRAINT anchor_pkey DO NOTHING
 """
 
+# A quick look before the log is held against its anchors: has any run moved, or is a leaf not signed yet?
+_STIRRED = """
+SELECT clock_timestamp(), coalesce((SELECT max(size) FROM checkpoint WHERE tenant_id = %(tenant)s::uuid), 0),
+  coalesce((SELECT max(leaf_index) + 1 FROM seal_leaf WHERE tenant_id = %(tenant)s::uuid), 0),
+  EXISTS (
+    SELECT FROM run_head h
+    WHERE h.tenant_id = %(tenant)s::uuid AND (%(since)s::timestamptz IS NULL OR h.last_at >= %(since)s::timestamptz)
+      AND h.next_sequence - 1 > coalesce((
+        SELECT max(l.to_sequence) FROM seal_leaf l
+        WHERE l.tenant_id = h.tenant_id AND l.run_id = h.run_id AND l.leaf_type = 'seal/v1'), -1))
+"""
+
 _VERSIONS = """
 SELECT t.hash_version, (
   SELECT l.leaf_text FROM seal_leaf l
@@ -72,11 +85,15 @@ WHERE run_verification.state <> 'tampered' OR run_verification.first_bad_sequenc
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What sealing did. `size`: leaves under the last checkpoint; `refused`: runs that don't verify and were left out."""
+    """What sealing did. `size`: leaves under the last checkpoint; `looked_at`: by the database's clock.
+
+    `refused`: runs that don't verify and were left out.
+    """
 
     size: int
     leaves: int
     entries: int
+    looked_at: datetime
     refused: tuple[FirstBad, ...] = ()
 
 
@@ -90,13 +107,23 @@ class _Standing:
 
 
 def seal_tenant(
-    *, tenant_id: UUID, tenant_slug: str, since: Any = None, without: tuple[str, ...] = ()
+    *,
+    tenant_id: UUID,
+    tenant_slug: str,
+    since: datetime | None = None,
+    without: tuple[str, ...] = (),
 ) -> Sealed:
     """Seal everything that moved. Opens its own transactions; call it outside any.
 
-    `since`: look only at runs with an entry at or after this instant; `without`: runs to leave alone.
+    `since`: look only at runs with an entry at or after this instant, and do nothing when there are none; `without`: runs to
+    leave alone.
     Raises SealRefused when the stored log contradicts what was signed or anchored; OSError when the anchor can't be written.
     """
+    with tenant_context(tenant_id), connection.cursor() as cursor:
+        cursor.execute(_STIRRED, {"tenant": tenant_id, "since": since})
+        looked_at, covered, stored_leaves, has_moved = cursor.fetchone()
+    if since is not None and not has_moved and covered == stored_leaves:
+        return Sealed(covered, 0, 0, looked_at)
     by = signer()
     leaves = entries = 0
     refused: list[FirstBad] = []
@@ -105,7 +132,7 @@ def seal_tenant(
         with tenant_context(tenant_id), connection.cursor() as cursor:
             cursor.execute(_LOCK, {"tenant": str(tenant_id)})
             stored = StoredTree(cursor, tenant_id)
-            anchors = read_anchors(tenant_slug)
+            anchors = read_newest_anchor(tenant_slug)
             standing = _standing(cursor, stored, tenant_id, tenant_slug, anchors, by)
             tree = standing.tree
             is_own = grown is not None and (tree.size, tree.root()) == (grown.size, grown.root())
@@ -131,7 +158,7 @@ def seal_tenant(
             break
     if tree.size > standing.covered:
         sign_and_anchor(tenant_id, tenant_slug, tree.size, tree.root(), by)
-    return Sealed(tree.size, leaves, entries, tuple(refused))
+    return Sealed(tree.size, leaves, entries, looked_at, tuple(refused))
 
 
 def _standing(
@@ -192,7 +219,7 @@ def sign_and_anchor(
     Does nothing when a larger head is anchored already. Raises SealRefused when the file has another root for this size.
     """
     with writing_anchors(tenant_slug) as writer:
-        anchors = writer.read()
+        anchors = writer.newest()
         last = anchors.last
         if last is not None and last.size > size:
             return

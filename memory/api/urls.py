@@ -8,6 +8,7 @@ from memory.api.views import me
 
 urlpatterns = [
     path("", include("memory.api.routes_lifecycle")),
+    path("", include("memory.api.routes_integrity")),
     path("", include("memory.api.routes_log")),
     path("", include("memory.api.routes_facts")),
     path("", include("memory.api.routes_records")),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from django.conf import settings
@@ -21,6 +21,9 @@ from django.conf import settings
 from memory.canonical import canonical
 from memory.hashing import timestamp_text
 from memory.integrity.notes import NoteError, parse_checkpoint
+
+_TAIL_BYTES: Final = 1 << 14
+"""Enough for several of the longest lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,29 @@ def read_anchors(tenant_slug: str) -> AnchorFile:
     return _parsed(text)
 
 
+def read_newest_anchor(tenant_slug: str) -> AnchorFile:
+    """The file's epoch and its last binding checkpoint, without reading a long file whole."""
+    try:
+        with anchor_path(tenant_slug).open("rb") as file:
+            return _newest(file.fileno(), anchor_path(tenant_slug))
+    except FileNotFoundError:
+        return AnchorFile()
+
+
+def _newest(descriptor: int, path: Path) -> AnchorFile:
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    start = max(0, end - _TAIL_BYTES)
+    tail = os.pread(descriptor, _TAIL_BYTES, start).decode("utf-8", "ignore")
+    if start:
+        tail = tail.partition("\n")[2]
+        if '"reason":' in tail or '"note":' not in tail:
+            # Which checkpoints an epoch's begin leaves standing, only the whole file says.
+            tail = path.read_text("utf-8")
+    read = _parsed(tail)
+    last = read.last
+    return AnchorFile(max(read.epoch, last.epoch if last else 0), read.checkpoints[-1:])
+
+
 def _parsed(text: str) -> AnchorFile:
     epoch = 0
     binding: list[Anchored] = []
@@ -95,7 +121,7 @@ def begin_anchors(tenant_slug: str) -> None:
     if not anchor_path(tenant_slug).exists():
         return
     with writing_anchors(tenant_slug) as writer:
-        earlier = writer.read()
+        earlier = writer.newest()
         if earlier.checkpoints:
             writer.begin_epoch(earlier.epoch + 1, 0, "a tenant was made anew under this name")
 
@@ -107,8 +133,9 @@ class AnchorWriter:
         self._path = path
         self._descriptor = descriptor
 
-    def read(self) -> AnchorFile:
-        return _parsed(self._path.read_text("utf-8"))
+    def newest(self) -> AnchorFile:
+        """As `read_newest_anchor`."""
+        return _newest(self._descriptor, self._path)
 
     def add_checkpoint(self, epoch: int, note_text: str) -> None:
         """Append a checkpoint; on disk when this returns."""

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 
-from memory.access import own_scope
+from memory.access import Principal, own_scope
 from memory.actions.append_log_entries import already_stored, append_log_entries
+from memory.actions.seal_receipt import seal_receipt
 from memory.api import parameters
+from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import (
@@ -60,15 +63,29 @@ def _append(call: Call, bodies: list[Mapping[str, Any]]) -> list[StoredEntry]:
 
 
 class RunLog(ApiView):
+    appended: tuple[Principal, StoredEntry] | None = None
+    """What `wait=sealed` waits for, once its transaction is over."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = super().dispatch(request, *args, **kwargs)
+        if self.appended is not None and response.status_code == 201:
+            principal, entry = self.appended
+            receipt = seal_receipt(principal, run_id=entry.run_id, sequence=entry.sequence)
+            response.content = dumps({**entry.wire(), "receipt": receipt}).encode()
+        return response
+
     @operation(
         id="memory.appendLog",
         summary="Append an entry to a run",
         description=(
             "The server assigns timestamp, sequence and hashes. "
-            "An id that was used for the same content answers the stored entry."
+            "An id that was used for the same content answers the stored entry. "
+            "`wait=sealed`: the answer comes once the entry is under a signed, anchored checkpoint, with `receipt`, "
+            "the proof of that; the entry stays stored also when that can't be had now (`receipt.state` is `not-sealed`)."
         ),
         ability="append",
         body=APPEND,
+        query=(parameters.choice("wait", ("sealed",)),),
         answers={201: LOG_ENTRY},
         changes=True,
         errors=_APPEND_ERRORS,
@@ -77,6 +94,8 @@ class RunLog(ApiView):
     )
     def post(self, call: Call) -> Answer:
         (entry,) = _append(call, [call.body])
+        if call.query["wait"] is not None:
+            self.appended = call.principal, entry
         scopes = [own_scope(call.principal, call.body["scope"])]
         return Answer(201, entry.wire(), item_ref=f"entry:{entry.id}", scopes=scopes)
 

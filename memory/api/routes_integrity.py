@@ -1,0 +1,17 @@
+"""Routes of seals, checkpoints and proofs."""
+
+from django.urls import path
+
+from memory.api.views import integrity
+
+urlpatterns = [
+    path("memory/checkpoints", integrity.Checkpoints.as_view(), name="checkpoints"),
+    path(
+        "memory/checkpoints/<id:earlier>/consistency/<id:later>",
+        integrity.Consistency.as_view(),
+        name="checkpoint-consistency",
+    ),
+    # After the one above: an id may hold slashes.
+    path("memory/checkpoints/<id:size>", integrity.OneCheckpoint.as_view(), name="checkpoint"),
+    path("memory/runs/<id:run_id>/proof", integrity.RunProofView.as_view(), name="run-proof"),
+]

@@ -1,0 +1,142 @@
+"""Checkpoints and proofs over HTTP. The texts in the answers are the standard formats, byte for byte."""
+
+import re
+from typing import Any
+
+from memory.api import parameters
+from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.pagination import make_cursor, page, read_cursor
+from memory.api.schemas_log import HASH, page_of
+from memory.api.shapes import INSTANT, TEXT
+from memory.errors import CheckpointNotFound
+from memory.integrity.checkpoints import StoredCheckpoint
+from memory.integrity.notes import verifier_key
+from memory.integrity.signing import signer
+from memory.queries.seal_proofs import checkpoint, checkpoints, consistency, run_proof
+
+_SIZE = re.compile("[1-9][0-9]{0,14}", re.ASCII)
+_INTEGER = {"type": "integer", "minimum": 0}
+
+CHECKPOINT: dict[str, Any] = {
+    "type": "object",
+    "required": ["size", "origin", "rootHash", "signedAt", "note"],
+    "properties": {
+        "size": _INTEGER,
+        "origin": TEXT,
+        "rootHash": HASH,
+        "signedAt": INSTANT,
+        "anchoredAt": INSTANT,
+        "note": TEXT,
+        "verifierKeys": {"type": "array", "items": TEXT},
+    },
+}
+RUN_PROOF: dict[str, Any] = {
+    "type": "object",
+    "required": ["runId", "sequence", "entryHash", "leafIndex", "leaf", "checkpoint", "proof"],
+    "properties": {
+        "runId": TEXT,
+        "sequence": _INTEGER,
+        "entryHash": HASH,
+        "leafIndex": _INTEGER,
+        "leaf": TEXT,
+        "checkpoint": {"type": "object"},
+        "proof": TEXT,
+    },
+}
+CONSISTENCY: dict[str, Any] = {
+    "type": "object",
+    "required": ["from", "to", "hashes", "proof"],
+    "properties": {
+        "from": CHECKPOINT,
+        "to": CHECKPOINT,
+        "hashes": {"type": "array", "items": HASH},
+        "proof": TEXT,
+    },
+}
+
+
+def _size(text: str) -> int:
+    """A tree size from the path. Raises CheckpointNotFound for anything else."""
+    if not _SIZE.fullmatch(text):
+        raise CheckpointNotFound
+    return int(text)
+
+
+def _wire(row: StoredCheckpoint) -> dict[str, Any]:
+    return {**row.as_wire(), "note": row.note_text}
+
+
+class Checkpoints(ApiView):
+    @operation(
+        id="memory.listCheckpoints",
+        summary="Signed heads of the tenant's log of seals, the newest first",
+        ability="read",
+        query=(parameters.LIMIT, parameters.CURSOR),
+        answers={200: page_of(CHECKPOINT)},
+        errors=("bad-input", "unknown-field"),
+        tag="Integrity",
+    )
+    def get(self, call: Call) -> Answer:
+        limit = call.query["limit"]
+        position = read_cursor(call.principal, "listCheckpoints", {}, call.query["cursor"])
+        rows = checkpoints(
+            call.principal, before=position[0] if position else None, limit=limit + 1
+        )
+        body = page(
+            rows,
+            limit,
+            render=_wire,
+            next_cursor=lambda last: make_cursor(
+                call.principal, "listCheckpoints", {}, [last.size]
+            ),
+        )
+        return Answer(200, body)
+
+
+class OneCheckpoint(ApiView):
+    @operation(
+        id="memory.getCheckpoint",
+        summary="One signed head, by its size, with the public keys that may have signed it",
+        description="`note` is a C2SP tlog-checkpoint; `verifierKeys` are in the text form of signed notes.",
+        ability="read",
+        answers={200: CHECKPOINT},
+        errors=("checkpoint-not-found",),
+        tag="Integrity",
+    )
+    def get(self, call: Call) -> Answer:
+        row = checkpoint(call.principal, _size(call.path["size"]))
+        keys = [verifier_key(row.origin, key) for key in signer().public_keys]
+        return Answer(200, {**_wire(row), "verifierKeys": keys})
+
+
+class Consistency(ApiView):
+    @operation(
+        id="memory.proveConsistency",
+        summary="Prove that a later checkpoint's log goes on from an earlier one's",
+        description="`proof` is what a C2SP witness is asked with: the old size, hashes, the later checkpoint.",
+        ability="read",
+        answers={200: CONSISTENCY},
+        errors=("bad-input", "checkpoint-not-found", "log-damaged"),
+        tag="Integrity",
+    )
+    def get(self, call: Call) -> Answer:
+        earlier, later = _size(call.path["earlier"]), _size(call.path["later"])
+        return Answer(200, consistency(call.principal, earlier, later))
+
+
+class RunProofView(ApiView):
+    @operation(
+        id="memory.proveRun",
+        summary="Prove that a run, or one entry of it, is under a signed checkpoint",
+        description=(
+            "Without `sequence`: the newest sealed entry of the run. `proof` is a C2SP tlog-proof, whole by itself."
+        ),
+        ability="read",
+        query=(parameters.integer("sequence", "The entry to prove.", least=0, most=2**53 - 1),),
+        answers={200: RUN_PROOF},
+        errors=("bad-input", "unknown-field", "log-not-found", "run-not-sealed", "log-damaged"),
+        tag="Integrity",
+    )
+    def get(self, call: Call) -> Answer:
+        proof = run_proof(call.principal, call.path["run_id"], sequence=call.query["sequence"])
+        return Answer(200, proof.as_wire())
