@@ -3,6 +3,8 @@
 A hold that it reaches refuses it whole, before anything is touched. The same request while one runs answers with that one.
 """
 
+from typing import Any
+
 from django.db import connection
 
 from memory.access import Principal
@@ -32,7 +34,7 @@ def create_erasure(*, principal: Principal, kind: str, selector_id: str) -> Eras
     principal.needs_role("admin", "owner")
     tenant_id = principal.tenant_id
     digest = selector_digest(tenant_id, kind, selector_id)
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": tenant_id,
         "id": new_id(),
         "kind": kind,

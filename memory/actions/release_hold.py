@@ -38,10 +38,14 @@ WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid
 """
 
 
-def _check_may_release(principal: Principal, reauthenticated_at: datetime | None) -> None:
-    """Raise PermissionDenied for whoever is no signed-in admin; ReleaseRefused for one who may not yet."""
+def _check_governs(principal: Principal) -> None:
+    """Raise PermissionDenied for whoever is no signed-in admin."""
     if principal.kind != "member" or principal.role not in ("admin", "owner"):
         raise PermissionDenied(needs="a signed-in admin")
+
+
+def _check_may_release(principal: Principal, reauthenticated_at: datetime | None) -> None:
+    """Raise ReleaseRefused for an admin who may not yet."""
     with connection.cursor() as cursor:
         cursor.execute(
             _STANDING,
@@ -80,6 +84,8 @@ def request_release(
 
     Raises HoldNotFound, PermissionDenied, ReleaseRefused, BadInput.
     """
+    _check_governs(principal)
+    find_hold(principal.tenant_id, hold_id)
     _check_may_release(principal, reauthenticated_at)
     if not 1 <= len(reason.strip()) <= 2000:
         raise BadInput.at("/reason", "must have 1 to 2000 characters")
@@ -102,6 +108,8 @@ def approve_release(
     *, principal: Principal, hold_id: str, reauthenticated_at: datetime | None
 ) -> Hold:
     """The hold, released. Raises HoldNotFound, PermissionDenied, ReleaseRefused."""
+    _check_governs(principal)
+    find_hold(principal.tenant_id, hold_id)
     _check_may_release(principal, reauthenticated_at)
     hold, request = _lock(principal, hold_id)
     if request is None:
@@ -142,8 +150,7 @@ def approve_release(
 
 def withdraw_release(*, principal: Principal, hold_id: str) -> Hold:
     """The hold, kept: any signed-in admin may end a request. Raises HoldNotFound, PermissionDenied, ReleaseRefused."""
-    if principal.kind != "member" or principal.role not in ("admin", "owner"):
-        raise PermissionDenied(needs="a signed-in admin")
+    _check_governs(principal)
     hold, request = _lock(principal, hold_id)
     if request is None:
         raise ReleaseRefused(reason="not-requested")

@@ -5,6 +5,7 @@ Tombstones keep their shape: subject, evidence and binding values are keyed hash
 
 import json
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -129,7 +130,7 @@ def _hide(principal: Principal, erasure: ErasureView, ids: Sequence[str]) -> Non
     """Put keyed hashes where a tombstone names someone, and free text away from its acts and receipts."""
     tenant_id, selector = principal.tenant_id, erasure.selector_id or ""
     hidden = pseudonym(tenant_id, selector)
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": tenant_id,
         "ids": list(ids),
         "hidden": hidden,
@@ -210,7 +211,7 @@ WHERE tenant_id = %(tenant)s::uuid AND (%(selector)s::text = ANY(users) OR %(sel
 def clear_rest(principal: Principal, erasure: ErasureView) -> Counts:
     """Kept answers, and for a person the member and key rows that name them."""
     selector = erasure.selector_id or ""
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "selector": selector,
         "quoted": canonical(selector),
