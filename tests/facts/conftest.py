@@ -1,8 +1,15 @@
 """The two writers that most tests of facts speak as, both holding project p1."""
 
 import pytest
+from django.urls import get_resolver
 
 from tests.builders import ApiClient, TenantKit, make_tenant
+
+
+@pytest.fixture(scope="session", autouse=True)
+def routes() -> None:
+    """Loaded before a test opens its transaction: on a busy machine that takes longer than one may be idle."""
+    assert get_resolver().url_patterns
 
 
 @pytest.fixture
