@@ -24,7 +24,7 @@ _PURPOSE = b"kindmem second factor"
 MOST_TENANTS_TOLD = 50
 
 
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+class AccountAdapter(DefaultAccountAdapter):
     """Closed to sign-ups; a sign-in is an entry of governance in each tenant that the person is a member of."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -36,14 +36,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         return response
 
 
-class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
+class SingleSignOnAdapter(DefaultSocialAccountAdapter):
     """An issuer opens the accounts that are there, and makes none."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return False
 
 
-class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
+class SecondFactorAdapter(DefaultMFAAdapter):
     """Secrets of second factors are worthless to whoever has only the database."""
 
     def encrypt(self, text: str) -> str:

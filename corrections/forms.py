@@ -237,7 +237,9 @@ class DisputeForm(ActForm):
 
 
 class NeverInferForm(ActForm):
-    prefix = forms.ChoiceField(label=_("Guess no more about"), widget=forms.RadioSelect)
+    prefix = forms.ChoiceField(  # type: ignore[assignment]  # a field, which the form class takes out
+        label=_("Guess no more about"), widget=forms.RadioSelect
+    )
     field_order = ("prefix", "reason", "expect", "once")
 
     def __init__(self, *args: Any, prefixes: list[tuple[str, str]], **more: Any) -> None:

@@ -4,6 +4,7 @@ The key's row is written in the transaction of the effect, so a second send at t
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db import connection
 from django.http import HttpResponse, HttpResponseRedirect
@@ -27,7 +28,11 @@ def sent_once(visit: Visit, act: Callable[[], str]) -> HttpResponse:
     key = visit.request.POST.get(FIELD, "")
     if len(key) not in _LENGTHS:
         return HttpResponseRedirect(act())
-    named = {"tenant": visit.principal.tenant_id, "sender": visit.principal.writer, "key": key}
+    named: dict[str, Any] = {
+        "tenant": visit.principal.tenant_id,
+        "sender": visit.principal.writer,
+        "key": key,
+    }
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO page_form (tenant_id, sender, once_key, led_to) "

@@ -6,6 +6,7 @@ A reveal holds for 15 minutes for the same reader, so that going back or reloadi
 from datetime import timedelta
 
 from django.db import connection
+from django.utils import timezone
 
 from corrections.words import LOOKING_REASONS
 from memory.access import Principal
@@ -40,14 +41,14 @@ def is_revealed(principal: Principal, entry: StoredEntry, reveal_id: str) -> boo
             "AND e.run_id = %(run)s::text AND e.writer = %(writer)s::text "
             "AND e.payload_text::jsonb ->> 'type' = 'entry.revealed' "
             "AND e.payload_text::jsonb ->> 'logEntryId' = %(entry)s::text "
-            "AND e.recorded_at > clock_timestamp() - %(holds)s::interval)",
+            "AND e.recorded_at > %(since)s::timestamptz)",
             {
                 "tenant": principal.tenant_id,
                 "id": reveal_id,
                 "run": GOVERNANCE_RUN,
                 "writer": principal.writer,
                 "entry": entry.id,
-                "holds": HOLDS_FOR,
+                "since": timezone.now() - HOLDS_FOR,
             },
         )
         return bool(cursor.fetchone()[0])

@@ -7,6 +7,7 @@ and the set with versions, and holds for ten minutes: a changed set needs a fres
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from django.core import signing
 from django.db import connection
@@ -63,7 +64,7 @@ def _set_digest(affected: Sequence[Affected]) -> str:
 
 def widening_of(principal: Principal, record: Record, *, route: str) -> Widening:
     """What a correction to the record's own level and bindings would change, read now."""
-    named = {
+    named: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "subject_type": record.subject_type,
         "subject": record.subject_id,

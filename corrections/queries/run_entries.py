@@ -54,7 +54,8 @@ class RunFacts:
 
 
 def _line(row: Sequence[Any]) -> EntryLine:
-    return EntryLine(*row[:8], tag(bytes(row[8])), row[9])
+    values = [*row[:8], tag(bytes(row[8])), row[9]]
+    return EntryLine(*values)
 
 
 def _conditions(
@@ -133,7 +134,10 @@ def run_facts(principal: Principal, run_id: str) -> RunFacts | None:
             {"tenant": principal.tenant_id, "run": run_id},
         )
         row = cursor.fetchone()
-    return None if row is None else RunFacts(*row[:3], tag(bytes(row[3])), *row[4:])
+    if row is None:
+        return None
+    values = [*row[:3], tag(bytes(row[3])), *row[4:]]
+    return RunFacts(*values)
 
 
 def count_of_runs(principal: Principal, *, most: int) -> int:

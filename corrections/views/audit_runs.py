@@ -122,7 +122,7 @@ def run(visit: Visit, run_id: str) -> HttpResponse:
     has_more = len(lines) > ENTRIES_A_PAGE
     if has_more:
         lines = lines[1:] if before is not None else lines[:ENTRIES_A_PAGE]
-    position = {"previous": None, "next": None}
+    position: dict[str, str | None] = {"previous": None, "next": None}
     if lines and ((before is not None and has_more) or (before is None and after is not None)):
         position["previous"] = address(request, drop=("after",), before=lines[0].sequence)
     if lines and (before is not None or has_more):
