@@ -119,6 +119,7 @@ class CorrectRecord(ApiView):
         answers={201: CORRECTED, 202: PENDING},
         changes=True,
         errors=("record-not-found", *_CORRECTION_ERRORS),
+        example={"new_value": "window", "context": {"trip_id": "PUNE-0304"}},
         tag=TAG,
     )
     def post(self, call: Call) -> Answer:
