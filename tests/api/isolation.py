@@ -6,6 +6,8 @@ the request's own id; where a call makes something, what the server makes anew e
 
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,7 +19,8 @@ from django.test import Client
 
 from memory.access import system_principal
 from memory.actions.create_member import create_member
-from tests.api.rows import KEYS, PROJECT, USER, Place
+from tests.api.makers import PROJECT, USER, Place
+from tests.api.rows import KEYS
 from tests.builders import ApiClient, TenantKit, make_tenant
 from tests.db.test_catalog import tenant_tables
 
@@ -57,9 +60,16 @@ class World:
     theirs: Place
     callers: dict[str, ApiClient]
     their_id: UUID
+    their_slug: str
     superuser_url: str
     taken: set[str] = field(default_factory=set)
-    before: str = field(default="")
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Whatever happens meanwhile, no row of the other tenant has changed afterwards."""
+        before = self.checksum()
+        yield
+        assert self.checksum() == before
 
     def checksum(self) -> str:
         """One digest of every row of the other tenant, read past all walls."""
@@ -90,6 +100,7 @@ def make_world(superuser_url: str) -> World:
         theirs=Place(_builder(theirs), canary=f"canary-{secrets.token_hex(8)}"),
         callers=callers,
         their_id=theirs.id,
+        their_slug=theirs.slug,
         superuser_url=superuser_url,
     )
 

@@ -1,133 +1,57 @@
 """One row a route: what makes it succeed, so that tests can try each with everything else.
 
 A row names the smallest body that is accepted, where each id in the path comes from, and which roles are let through to what
-is their own. A route without a row fails `test_every_operation_has_a_row`.
+is their own. A route without a row fails `tests/completeness/test_routes.py`.
 """
 
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.builders import ApiClient
+from tests.api.endpoints import Endpoint
+from tests.api.makers import (
+    Place,
+    entry,
+    fact,
+    fact_type,
+    new_key,
+    new_name,
+    policy_source,
+    policy_source_body,
+    receipt,
+    record,
+    record_body,
+    route,
+    route_body,
+    run,
+)
+from tests.api.makers_lifecycle import erasure, erasure_body, hold, hold_body
 
-PROJECT, USER = "project-own", "person-own"
-OTHER_PROJECT, OTHER_USER = "project-other", "person-other"
 KEYS = ("agent", "app", "admin", "auditor")
 WRITERS = frozenset({"agent", "app", "admin", "member:owner", "member:admin"})
 READERS = WRITERS | {"auditor", "member:auditor"}
 PEOPLE = frozenset({"member:person"})
 RECORD_WRITERS = (WRITERS - {"agent"}) | PEOPLE
+AUDITORS = frozenset({"auditor", "member:auditor"})
 GOVERNORS = frozenset({"admin", "member:owner", "member:admin"})
-
-
-def new_name(prefix: str = "n") -> str:
-    return f"{prefix}-{secrets.token_hex(6)}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where things are made: a client of the tenant that may do anything, and the containers to put them in."""
-
-    client: ApiClient
-    project: str = PROJECT
-    user: str = USER
-    canary: str = "plain"
-    made: list[str] = field(default_factory=list)
-    """Every id that was made here."""
-
-    def make(self, method: str, path: str, body: Any) -> Any:
-        answer = self.client.request(method, path, body)
-        assert answer.status_code in (200, 201), answer.content
-        told = answer.json()
-        self.made.extend(told[name] for name in ("id", "runId") if name in told)
-        return told
-
-    def scope(self) -> dict[str, str]:
-        return {"projectId": self.project}
-
-
-def fact(place: Place) -> str:
-    body = {"type": "note", "scope": place.scope(), "content": {"said": place.canary}}
-    return str(place.make("POST", "/v1/memory/facts", body)["id"])
-
-
-def run(place: Place) -> str:
-    name = new_name("run")
-    body = {
-        "kind": "user-message",
-        "scope": place.scope(),
-        "actor": place.canary,
-        "payload": place.canary,
-    }
-    place.make("POST", f"/v1/memory/runs/{name}/log", body)
-    return name
-
-
-def entry(place: Place) -> str:
-    body = {
-        "kind": "user-message",
-        "scope": place.scope(),
-        "actor": place.canary,
-        "payload": place.canary,
-    }
-    return str(place.make("POST", f"/v1/memory/runs/{new_name('run')}/log", body)["id"])
-
-
-def fact_type(place: Place) -> str:
-    name = new_name("type")
-    place.make("PUT", f"/v1/memory/types/{name}", {"contentSchema": {"title": place.canary}})
-    return name
-
-
-def new_key() -> str:
-    """A record's key that nothing was remembered under."""
-    return f"travel.seat_{secrets.token_hex(4)}"
-
-
-def record_body(place: Place, **changed: Any) -> dict[str, Any]:
-    return {
-        "subject": {"type": "user", "id": place.user},
-        "key": new_key(),
-        "value": place.canary,
-        "authority": "preference",
-        "source": {
-            "type": "user_stated",
-            "evidence": {"kind": "message", "ref": new_name("message")},
-            "observations": 1,
-            "captured_at": "2026-03-01T09:30:00Z",
-            "captured_by": "booker@2.1.0",
-        },
-        "scope": {
-            "level": "user",
-            "bindings": {},
-            "valid_from": None,
-            "valid_until": None,
-            "revalidate_on": [],
-        },
-        "correction": {"route": "fix-value", "supersedes": [], "broadened": False},
-        "lifecycle": {"sensitivity": "none", "retain_value_after_expiry": False},
-        **changed,
-    }
-
-
-def record(place: Place) -> str:
-    return str(place.make("POST", "/v1/memory/records", record_body(place))["id"])
+MEMBERS_THAT_GOVERN = frozenset({"member:owner", "member:admin"})
 
 
 @dataclass(frozen=True)
 class Row:
-    """`ids`: how the id of each path parameter is made. `body`: the smallest accepted one. `free`: its fields that take any JSON.
+    """What is known of one operation.
 
-    `allowed`: the roles that get `status` on what is their own; `otherwise`: those that get another one, such as an agent whose
-    act waits for a person. `names`: bodies that name an id which may be another tenant's.
-    `never`: JSON texts that a free field doesn't take. `makes`: the path's id is made by the call when it isn't there.
+    allowed: the roles that get `status` on what is their own. otherwise: those that get another one, such as an agent whose act
+    waits for a person. ids: how the id of each path parameter is made. fixed: those that are the same for everybody. body: the
+    smallest accepted one. free: its fields that take any JSON. never: JSON texts that a free field doesn't take. names: bodies
+    that name an id which may be another tenant's. makes: the path's id is made by the call when it isn't there.
     """
 
     allowed: frozenset[str]
     status: int = 200
     otherwise: Mapping[str, int] = field(default_factory=dict)
     ids: Mapping[str, Callable[[Place], str]] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
     body: Callable[[Place], dict[str, Any]] | None = None
     free: tuple[str, ...] = ()
     never: tuple[bytes, ...] = ()
@@ -137,6 +61,9 @@ class Row:
     def ids_in(self, place: Place) -> dict[str, str]:
         """New things of this place, one a path parameter."""
         return {name: make(place) for name, make in self.ids.items()}
+
+    def url(self, endpoint: Endpoint, ids: Mapping[str, str]) -> str:
+        return endpoint.route.url(**{**self.fixed, **ids})
 
     def smallest(self, place: Place) -> dict[str, Any]:
         return self.body(place) if self.body else {}
@@ -228,8 +155,8 @@ ROWS: dict[str, Row] = {
         names={"type": lambda place, other: {"mode": "list", "type": other}},
     ),
     # the registry of fact types
-    "memory.listTypes": Row(GOVERNORS | {"auditor", "member:auditor"}),
-    "memory.getType": Row(GOVERNORS | {"auditor", "member:auditor"}, ids={"type": fact_type}),
+    "memory.listTypes": Row(GOVERNORS | AUDITORS),
+    "memory.getType": Row(GOVERNORS | AUDITORS, ids={"type": fact_type}),
     "memory.declareType": Row(
         GOVERNORS, ids={"type": fact_type}, body=lambda place: {}, makes=True
     ),
@@ -301,4 +228,51 @@ ROWS: dict[str, Row] = {
     "memory.explainRecord": Row(READERS | PEOPLE, ids={"record_id": record}),
     "memory.recordHistory": Row(READERS | PEOPLE, ids={"record_id": record}),
     "memory.getRecord": Row(READERS | PEOPLE, ids={"record_id": record}),
+    # correction routes, receipts, policy sources
+    "memory.actOnRoute": Row(
+        RECORD_WRITERS,
+        otherwise={"agent": 202},
+        ids={"record_id": record},
+        fixed={"name": "confirm"},
+        body=lambda place: {},
+    ),
+    "memory.undoReceipt": Row(
+        RECORD_WRITERS, otherwise={"agent": 202}, ids={"number": receipt}, body=lambda place: {}
+    ),
+    "memory.listRoutes": Row(READERS | PEOPLE),
+    "memory.registerRoute": Row(GOVERNORS, 201, body=route_body),
+    "memory.changeRoute": Row(
+        GOVERNORS, ids={"name": route}, body=lambda place: {"label": "Ask finance"}
+    ),
+    "memory.listPolicySources": Row(GOVERNORS | AUDITORS),
+    "memory.registerPolicySource": Row(GOVERNORS, 201, body=policy_source_body),
+    "memory.changePolicySource": Row(
+        GOVERNORS, ids={"source_id": policy_source}, body=lambda place: {"enabled": False}
+    ),
+    # retention, legal holds, erasures
+    "memory.getRetention": Row(GOVERNORS | AUDITORS),
+    "memory.setRetention": Row(GOVERNORS, body=lambda place: {}),
+    "memory.simulateRetention": Row(GOVERNORS | AUDITORS, body=lambda place: {}),
+    "memory.explainRetention": Row(READERS, ids={"fact_id": fact}),
+    "memory.listSweeps": Row(GOVERNORS | AUDITORS),
+    "memory.listHolds": Row(GOVERNORS | AUDITORS),
+    "memory.placeHold": Row(GOVERNORS, 201, body=hold_body),
+    "memory.previewHold": Row(GOVERNORS, body=lambda place: {"scope": {"subjects": ["nobody"]}}),
+    "memory.getHold": Row(GOVERNORS | AUDITORS, ids={"hold_id": hold}),
+    # No API key takes part, and a session that has not just proved who it is is told so.
+    "memory.requestHoldRelease": Row(
+        MEMBERS_THAT_GOVERN, 409, ids={"hold_id": hold}, body=lambda place: {"reason": "closed"}
+    ),
+    "memory.approveHoldRelease": Row(
+        MEMBERS_THAT_GOVERN, 409, ids={"hold_id": hold}, body=lambda place: {}
+    ),
+    "memory.withdrawHoldRelease": Row(
+        MEMBERS_THAT_GOVERN, 409, ids={"hold_id": hold}, body=lambda place: {}
+    ),
+    "memory.listErasures": Row(GOVERNORS | AUDITORS),
+    "memory.createErasure": Row(GOVERNORS, 202, body=erasure_body),
+    "memory.getErasure": Row(GOVERNORS | AUDITORS, ids={"erasure_id": erasure}),
+    "memory.resumeErasure": Row(GOVERNORS, ids={"erasure_id": erasure}, body=lambda place: {}),
+    "memory.exportErasures": Row(GOVERNORS | AUDITORS),
+    "memory.replayErasures": Row(GOVERNORS, body=lambda place: {"erasures": []}),
 }

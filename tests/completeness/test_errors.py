@@ -1,0 +1,47 @@
+"""Every error code has a status, a class and a line that says what to do; nothing is documented that can't happen."""
+
+import re
+
+from memory.api.errors import STATUS
+from memory.errors import CONSTRAINT_ERRORS, DomainError
+from tests.completeness.sources import ROOT
+
+_LINE = re.compile(r"^\| `([a-z-]+)` \| (\d{3}) \| (.+) \|$", re.MULTILINE)
+
+
+def _documented() -> dict[str, tuple[int, str]]:
+    lines = _LINE.findall((ROOT / "docs" / "errors.md").read_text("utf-8"))
+    assert len({code for code, _, _ in lines}) == len(lines), "a code has two lines"
+    return {code: (int(status), text) for code, status, text in lines}
+
+
+def _classes(root: type[DomainError] = DomainError) -> list[type[DomainError]]:
+    return [root, *(one for child in root.__subclasses__() for one in _classes(child))]
+
+
+def test_every_code_is_documented_with_its_status_and_no_other_is() -> None:
+    assert {code: status for code, (status, _) in _documented().items()} == STATUS
+
+
+def test_every_documented_code_says_more_than_its_name() -> None:
+    assert [code for code, (_, text) in _documented().items() if len(text) < 25] == []
+
+
+def test_every_rule_has_a_code_with_a_status_and_every_code_a_rule() -> None:
+    codes = {one.code for one in _classes()}
+    assert codes == set(STATUS)
+
+
+def test_every_code_is_stable_kebab_case_and_every_message_ends() -> None:
+    for one in _classes():
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", one.code)
+        assert one.message.endswith("."), one
+
+
+def test_a_constraint_speaks_with_a_known_code() -> None:
+    assert {make().code for make in CONSTRAINT_ERRORS.values()} <= set(STATUS)
+
+
+def test_details_name_things_as_the_wire_does() -> None:
+    for make in CONSTRAINT_ERRORS.values():
+        assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name) for name in make().details)
