@@ -1,9 +1,13 @@
 """The two writers that most tests of facts speak as, both holding project p1."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from django.urls import get_resolver
 
 from tests.builders import ApiClient, TenantKit, make_tenant
+from tests.facts.sources import Source, set_settings, source_server
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +41,12 @@ def globex(db: None) -> TenantKit:
 def other(globex: TenantKit) -> ApiClient:
     """An admin of the other tenant."""
     return globex.client("admin")
+
+
+@pytest.fixture
+def crm(live_acme: TenantKit, settings: Any) -> Iterator[Source]:
+    """A source that the committed tenant registered."""
+    settings.KINDMEM_DEVELOPMENT = True
+    set_settings(live_acme, refreshHosts=["127.0.0.1"], refreshHandlers=["crm"])
+    with source_server() as source:
+        yield source

@@ -1,11 +1,19 @@
-"""Sources for the tests of refreshing: a loopback server whose answers a test sets, and what it was asked."""
+"""Sources for the tests of refreshing: a loopback server whose answers a test sets, what it was asked, and views of it."""
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from django.db import connection
+
+from memory.tenancy import tenant_context
+from tests.builders import TenantKit
+
+LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 @dataclass
@@ -57,3 +65,35 @@ def source_server() -> Iterator[Source]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def freshness_meta(fact: dict[str, Any]) -> dict[str, Any]:
+    """What is said about freshness; the vector of a busy machine's first write may be said to be pending beside it."""
+    return {name: said for name, said in fact.get("meta", {}).items() if name != "embedding"}
+
+
+def set_settings(kit: TenantKit, **said: Any) -> None:
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute("UPDATE tenant SET settings = %s::jsonb", [json.dumps(said)])
+
+
+def view(
+    *,
+    uri: str | None = None,
+    strategy: str = "manual",
+    ttl: int | None = 60,
+    verified: str | None = LONG_AGO,
+    **refresh: Any,
+) -> dict[str, Any]:
+    """The source block of a cached view, stale unless `ttl` or `verified` say otherwise."""
+    freshness: dict[str, Any] = {}
+    if ttl is not None:
+        freshness["ttlSeconds"] = ttl
+    if verified is not None:
+        freshness["lastVerifiedAt"] = verified
+    source = {
+        "kind": "http-api",
+        "freshness": freshness,
+        "refresh": {"strategy": strategy, **refresh},
+    }
+    return {**source, "uri": uri} if uri else source

@@ -1,24 +1,15 @@
 """Cached views: when they are stale, how they are refreshed, and that a failing source changes nothing and is seen."""
 
-import json
-import threading
-import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from memory.refresh import registry
-from memory.refresh.handler import Fetched, RefreshError, RefreshRequest, Unchanged
-from memory.refresh.look import AT_ONCE, Failed, look_at_all
-from memory.tenancy import tenant_context
+from memory.refresh.handler import Fetched, RefreshError, RefreshRequest
 from tests.builders import ApiClient, TenantKit
 from tests.facts.shapes import FACTS, PLAIN, at, refusal, written
-from tests.facts.sources import Source, source_server
-
-LONG_AGO = "2026-01-01T00:00:00Z"
+from tests.facts.sources import LONG_AGO, Source, freshness_meta, set_settings, view
 
 
 @pytest.fixture
@@ -29,46 +20,6 @@ def app(live_acme: TenantKit) -> ApiClient:
 @pytest.fixture
 def agent(live_acme: TenantKit) -> ApiClient:
     return live_acme.client("agent", projects=["p1"])
-
-
-@pytest.fixture
-def crm(live_acme: TenantKit, settings: Any) -> Iterator[Source]:
-    settings.KINDMEM_DEVELOPMENT = True
-    set_settings(live_acme, refreshHosts=["127.0.0.1"], refreshHandlers=["crm"])
-    with source_server() as source:
-        yield source
-
-
-def freshness_meta(fact: dict[str, Any]) -> dict[str, Any]:
-    """What is said about freshness; the vector of a busy machine's first write may be said to be pending beside it."""
-    return {name: said for name, said in fact.get("meta", {}).items() if name != "embedding"}
-
-
-def set_settings(kit: TenantKit, **said: Any) -> None:
-    with tenant_context(kit.id), connection.cursor() as cursor:
-        cursor.execute("UPDATE tenant SET settings = %s::jsonb", [json.dumps(said)])
-
-
-def view(
-    *,
-    uri: str | None = None,
-    strategy: str = "manual",
-    ttl: int | None = 60,
-    verified: str | None = LONG_AGO,
-    **refresh: Any,
-) -> dict[str, Any]:
-    """The source block of a cached view, stale unless `ttl` or `verified` say otherwise."""
-    freshness: dict[str, Any] = {}
-    if ttl is not None:
-        freshness["ttlSeconds"] = ttl
-    if verified is not None:
-        freshness["lastVerifiedAt"] = verified
-    source = {
-        "kind": "http-api",
-        "freshness": freshness,
-        "refresh": {"strategy": strategy, **refresh},
-    }
-    return {**source, "uri": uri} if uri else source
 
 
 def test_a_fact_is_stale_past_its_time_to_live_and_never_without_one(app: ApiClient) -> None:
@@ -307,174 +258,3 @@ def test_a_handler_that_breaks_changes_nothing(
     assert answer.json()["error"]["details"]["reason"] == reason
     assert b"secret" not in answer.content
     assert app.get(at(fact)).json()["version"] == 1
-
-
-# ---- on read ----------------------------------------------------------------------------------------------------------------
-
-
-def test_a_read_runs_the_handler_of_a_stale_view_first(app: ApiClient, crm: Source) -> None:
-    fact = written(app, content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read"))
-    read = app.get(at(fact))
-    assert read.status_code == 200
-    assert (read.json()["version"], read.json()["content"]) == (2, {"seat": "window"})
-    assert "stale" not in read.json().get("meta", {})
-    assert app.get(at(fact)).json() == read.json()
-    assert len(crm.asked) == 1  # fresh now: the second read asked nobody
-
-
-def test_a_read_of_history_or_of_another_strategy_asks_nobody(app: ApiClient, crm: Source) -> None:
-    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
-    for query in ({"version": 1}, {"asOf": fact["updatedAt"]}):
-        app.get(at(fact), query)
-    app.get(FACTS, {"asOf": fact["updatedAt"]})
-    app.get(at(fact, "/revisions"))
-    for strategy in ("manual", "background"):
-        assert app.get(at(written(app, source=view(uri=crm.url, strategy=strategy)))).json()[
-            "meta"
-        ]["stale"]
-    assert crm.asked == []
-
-
-def test_a_read_whose_handler_fails_comes_marked_stale_and_the_next_one_tries_again(
-    app: ApiClient, crm: Source
-) -> None:
-    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
-    crm.status = 500
-    read = app.get(at(fact)).json()
-    assert freshness_meta(read) == {"stale": True, "refreshFailure": "source-answered-500"}
-    assert read["content"] == fact["content"]
-    crm.status = 200
-    assert app.get(at(fact)).json()["content"] == {"seat": "window"}
-
-
-def test_a_source_that_hangs_costs_a_read_two_seconds_and_no_more(
-    app: ApiClient, crm: Source
-) -> None:
-    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
-    crm.gate = threading.Event()
-    started = time.monotonic()
-    read = app.get(at(fact)).json()
-    assert time.monotonic() - started < 4
-    assert read["meta"]["stale"] is True
-    assert read["meta"]["refreshFailure"] in ("fetch-timeout", "refresh-timeout")
-    assert read["version"] == 1
-
-
-def test_a_read_of_a_held_stale_view_leaves_it_as_it_is(app: ApiClient, crm: Source) -> None:
-    source = view(uri=crm.url, strategy="on-read")
-    fact = written(app, source=source, retention={"legalHold": True})
-    read = app.get(at(fact)).json()
-    assert (read["version"], read["content"]) == (1, fact["content"])
-    assert freshness_meta(read) == {"stale": True, "refreshFailure": "legal-hold"}
-    same = written(app, content={"seat": "window"}, source=source, retention={"legalHold": True})
-    assert "stale" not in app.get(at(same)).json().get("meta", {})
-
-
-def test_a_list_looks_after_its_stale_views_and_leaves_failing_ones_for_a_while(
-    app: ApiClient, crm: Source
-) -> None:
-    fact = written(app, content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read"))
-    broken = written(app, source=view(uri=crm.url + "?x", strategy="on-read", handler="no-such"))
-    plain = written(app)
-    listed = app.get(FACTS).json()
-    assert [one["id"] for one in listed["data"]] == [plain["id"], broken["id"], fact["id"]]
-    assert listed["data"][2]["content"] == {"seat": "window"}
-    assert freshness_meta(listed["data"][1]) == {
-        "stale": True,
-        "refreshFailure": "refresh-handler-missing",
-    }
-    assert listed["hasMore"] is False
-    asked = len(crm.asked)
-    app.get(FACTS)
-    assert len(crm.asked) == asked
-
-
-def test_readers_at_once_ask_the_source_once(live_acme: TenantKit, crm: Source) -> None:
-    token = live_acme.token("app", projects=["p1"])
-    fact = written(
-        ApiClient(token), content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read")
-    )
-    crm.gate = threading.Event()
-    found: list[dict[str, Any]] = []
-
-    def read() -> None:
-        found.append(ApiClient(token).get(at(fact)).json())
-        connection.close()
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    assert crm.was_asked.wait(10)
-    crm.gate.set()
-    for reader in readers:
-        reader.join()
-    assert [one["version"] for one in found] == [2, 2, 2]
-    assert len(crm.asked) == 1
-    assert app_revisions(live_acme, fact) == [2, 1]
-
-
-def app_revisions(kit: TenantKit, fact: dict[str, Any]) -> list[int]:
-    data = kit.client("auditor").get(at(fact, "/revisions")).json()["data"]
-    return [one["version"] for one in data]
-
-
-def test_a_change_while_a_source_is_looked_at_is_not_lost(
-    live_acme: TenantKit, app: ApiClient, crm: Source
-) -> None:
-    fact = written(app, source=view(handler="crm"))
-    other = live_acme.client("app", projects=["p1"])
-
-    def handler(request: RefreshRequest, seconds: float) -> Fetched:
-        changing = threading.Thread(target=change)
-        changing.start()
-        changing.join()
-        return Fetched({"seat": "of the source"})
-
-    def change() -> None:
-        assert other.post(at(fact, "/supersede"), {"content": "by hand"}).status_code == 200
-        connection.close()
-
-    with registry.handler_registered("crm", handler):
-        answer = app.post(at(fact, "/refresh"))
-    assert answer.json()["error"]["details"]["reason"] == "fact-changed"
-    assert app.get(at(fact)).json()["content"] == "by hand"
-
-
-# ---- running handlers -------------------------------------------------------------------------------------------------------
-
-_REQUEST = RefreshRequest("acme", "f", "note", "http-api", None, None, None, frozenset())
-
-
-def test_hanging_handlers_take_their_places_and_never_more() -> None:
-    gate = threading.Event()
-
-    def hangs(request: RefreshRequest, seconds: float) -> Unchanged:
-        gate.wait(20)
-        return Unchanged()
-
-    started = time.monotonic()
-    hung = look_at_all([(hangs, _REQUEST)] * AT_ONCE, seconds=0.2)
-    assert hung == [Failed("refresh-timeout")] * AT_ONCE
-    assert look_at_all([(hangs, _REQUEST)], seconds=0.05) == [Failed("refresh-busy")]
-    assert time.monotonic() - started < 2
-    gate.set()
-    assert look_at_all([(hangs, _REQUEST)], seconds=5) == [Unchanged()]
-
-
-def test_handlers_come_from_installed_packages_by_their_entry_point(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from importlib.metadata import EntryPoint
-
-    from memory.fact_shape import Source as FactSource
-
-    point = EntryPoint("crm", "memory.refresh.http_api:http_api", registry.GROUP)
-    registry._installed.cache_clear()
-    monkeypatch.setattr(
-        registry, "entry_points", lambda group: [point] if group == registry.GROUP else []
-    )
-    source = FactSource(kind="external-db", strategy="manual", handler="crm")
-    named = registry.TenantHandlers.of_settings({"refreshHandlers": ["crm"]})
-    assert named.handler_of(source) is registry.BUILT_IN["http-api"]
-    assert registry.TenantHandlers().handler_of(source) is None
-    registry._installed.cache_clear()
