@@ -2,7 +2,7 @@
 
 The read guard is one rule said twice: `may_read` as a plain function, `read_guard` as the SQL that every query carries before
 its limit; a property test holds them equal. Containers: project; org (only when no project is named); user; participant; thread.
-A scope that names none is tenant-wide. Session is not a container. Source: the product contract, "Who may see and do what".
+A scope that names none is tenant-wide. Session is not a container. See docs/architecture.md.
 """
 
 from collections.abc import Mapping

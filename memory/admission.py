@@ -65,7 +65,7 @@ class TooLarge(Exception):
 
 
 def admit(data: bytes, *, max_bytes: int) -> Any:
-    """Return the JSON value of a body (INTEGRITY §1): dict, list, str, int, float, bool or None.
+    """Return the JSON value of a body (docs/integrity.md): dict, list, str, int, float, bool or None.
 
     Raises TooLarge, or BadInput for anything else that is refused.
     """

@@ -1,7 +1,7 @@
 """The Python binding: the five methods of the memory contract over the same queries and actions as the HTTP API.
 
 Every call names its tenant, which must be the principal's, and answers a `Result`: the value, or a typed error with a code.
-Nothing is raised for what a caller can get wrong. Source: seed 002 (MemoryQueryBinding).
+Nothing is raised for what a caller can get wrong. Source: @kindgi/memory (MemoryQueryBinding).
 """
 
 import json
@@ -145,7 +145,7 @@ class RetrievalHit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBinding:
-    """Memory as one principal sees it. Facts and entries come in their wire form (seed 000)."""
+    """Memory as one principal sees it. Facts and entries come in their wire form (the kindgi memory schema 1.3.0)."""
 
     principal: Principal
 

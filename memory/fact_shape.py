@@ -1,7 +1,8 @@
 """What a fact is before it is written, and as a reader gets it.
 
 A draft holds what a caller may say; everything else (version, times, hashes, trust, attribution) is the server's. What is stored
-is canonical text, and that text goes out as it is. Source: seed 000 (Fact, Source, Retention) and the product contract.
+is canonical text, and that text goes out as it is.
+Source: the kindgi memory schema 1.3.0 (Fact, Source, Retention) and docs/facts.md.
 """
 
 import dataclasses
@@ -285,7 +286,7 @@ class FactView:
         )
 
     def wire(self) -> dict[str, Any]:
-        """The Fact of seed 000 with its extension fields; absent keys left out."""
+        """The Fact of the kindgi memory schema 1.3.0 with its extension fields; absent keys left out."""
         said: dict[str, Any] = {
             "id": self.id,
             "revisionId": self.revision_id if self.revision_id != self.id else None,

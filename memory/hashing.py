@@ -1,4 +1,4 @@
-"""What an entry's hash covers, byte for byte (INTEGRITY §2).
+"""What an entry's hash covers, byte for byte (docs/integrity.md).
 
 Hashes are 32 raw bytes here and in the database, and `sha256:<hex>` on the wire and inside hashed
 text. Callers give the canonical texts that are stored (payload, scope); they are spliced in between

@@ -75,7 +75,7 @@ class StoredEntry:
     writer: str
 
     def wire(self) -> dict[str, Any]:
-        """The LogEntry of seed 000, stored texts as they are; absent keys left out."""
+        """The LogEntry of the kindgi memory schema 1.3.0, stored texts as they are; absent keys left out."""
         body: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind,

@@ -1,4 +1,7 @@
-"""Shapes of facts on the wire, and how a checked body becomes a draft. Source: seed 000 (Fact, Scope, Source, Retention)."""
+"""Shapes of facts on the wire, and how a checked body becomes a draft.
+
+Source: the kindgi memory schema 1.3.0 (Fact, Scope, Source, Retention).
+"""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Shapes of the run log on the wire. Source: seed 000 (LogEntry, Scope)."""
+"""Shapes of the run log on the wire. Source: the kindgi memory schema 1.3.0 (LogEntry, Scope)."""
 
 from typing import Any
 

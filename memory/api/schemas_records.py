@@ -1,4 +1,4 @@
-"""Shapes of memory records on the wire: snake_case, seed 001 exactly."""
+"""Shapes of memory records on the wire: snake_case, the memory record schema exactly."""
 
 from typing import Any, get_args
 

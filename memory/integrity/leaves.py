@@ -1,4 +1,4 @@
-"""What the tenant's log of seals holds: the text of each kind of leaf (INTEGRITY §4).
+"""What the tenant's log of seals holds: the text of each kind of leaf (docs/integrity.md).
 
 A leaf is canonical JSON; its bytes are what the Merkle tree hashes. A seal binds a range of a run's
 entries: their hashes, and what version 1 leaves out of them. The other leaves attest what a verifier

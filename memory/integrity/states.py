@@ -1,4 +1,4 @@
-"""What a verification may say (INTEGRITY §5): a state, never a bare yes, and the first bad place.
+"""What a verification may say (docs/integrity.md): a state, never a bare yes, and the first bad place.
 
 Where several states apply, the earlier one in `State` is the answer.
 """
@@ -101,7 +101,7 @@ class ChainReport:
     checkpoint: Mapping[str, Any] | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        """Return the answer of INTEGRITY §5."""
+        """Return the answer of docs/integrity.md."""
         answer: dict[str, Any] = {
             "state": self.state.value,
             "runId": self.run_id,

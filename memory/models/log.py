@@ -21,7 +21,7 @@ LOG_KINDS = (
     "wait-suspended",
     "wait-resumed",
 )
-"""The closed set of entry kinds. Source: seed 000."""
+"""The closed set of entry kinds. Source: the kindgi memory schema 1.3.0."""
 
 GOVERNANCE_RUN = "kindmem.governance"
 RESERVED_RUN_PREFIX = "kindmem."

@@ -10,7 +10,7 @@ from django.db.models.expressions import RawSQL
 from memory.models.base import TenantModel
 
 LEVELS = ("instance", "task", "session", "project", "client", "user", "org")
-"""How wide a record applies, narrowest first. Source: seed 001."""
+"""How wide a record applies, narrowest first. Source: the memory record schema."""
 
 SUBJECT_TYPES = ("user", "project", "client", "org")
 AUTHORITIES = ("preference", "fact", "policy")

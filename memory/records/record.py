@@ -1,4 +1,4 @@
-"""A stored record, how it is read from its rows, and how it goes out: the shape of seed 001 and nothing else."""
+"""A stored record, how it is read from its rows, and how it goes out: the shape of the memory record schema and nothing else."""
 
 import json
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Record:
         return f"record:{self.id}"
 
     def wire(self, *, masked: bool = False) -> dict[str, Any]:
-        """The record of seed 001. `masked` leaves the value out and says so."""
+        """The record of the memory record schema. `masked` leaves the value out and says so."""
         source: dict[str, Any] = {
             "type": self.source_type,
             "evidence": {"kind": self.evidence_kind, "ref": self.evidence_ref},

@@ -1,4 +1,4 @@
-"""A record on the way in: the schema of seed 001 without what the server owns, and what is made of it.
+"""A record on the way in: the schema of the memory record schema without what the server owns, and what is made of it.
 
 The caller may leave out `id`, `usage`, `lifecycle.status`, `correction.superseded_by` and an empty `lineage`. The
 schema's own conditions (policy, sensitive, tombstone, correction) are rules with names of their own, asked after the

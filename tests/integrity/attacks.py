@@ -1,6 +1,6 @@
 """Honest runs, and what an attacker with full write access to the database does to them.
 
-The numbers are those of INTEGRITY §5. `verdict` is the class and sequence that the chain with its
+The numbers are those of docs/integrity.md. `verdict` is the class and sequence that the chain with its
 head row must name; None means that the rewrite is self-consistent and only seals (13 to 15, 17, and
 3 for version 1), the anchor or receipts can see it. Whatever needs those is said in the note.
 """

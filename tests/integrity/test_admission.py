@@ -1,4 +1,4 @@
-"""The JSON gate refuses what INTEGRITY §1 lists, names the place, and never echoes a value."""
+"""The JSON gate refuses what docs/integrity.md lists, names the place, and never echoes a value."""
 
 import json
 import math

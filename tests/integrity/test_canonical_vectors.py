@@ -1,4 +1,4 @@
-"""The public RFC 8785 vectors and those of INTEGRITY §2, to the byte."""
+"""The public RFC 8785 vectors and those of docs/integrity.md, to the byte."""
 
 import json
 from pathlib import Path

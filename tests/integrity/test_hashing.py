@@ -1,4 +1,4 @@
-"""The golden vectors of INTEGRITY §2: by the spliced text, and by hand-built objects and hashlib."""
+"""The golden vectors of docs/integrity.md: by the spliced text, and by hand-built objects and hashlib."""
 
 import base64
 import hashlib
