@@ -189,6 +189,19 @@ class ErasureReplay(ApiView):
         answers={200: _REPLAYED},
         changes=True,
         errors=("bad-input", "unknown-field", "permission-denied"),
+        example={
+            "erasures": [
+                {
+                    "id": "0190a3a0-0000-7000-8000-000000000000",
+                    "selectorKind": "user",
+                    "selectorHmac": "5e" * 32,
+                    "keyId": "00112233aabbccdd",
+                    "requestedBy": "user:7",
+                    "status": "completed",
+                    "createdAt": "2026-01-31T09:30:00Z",
+                }
+            ]
+        },
         tag=TAG,
     )
     def post(self, call: Call) -> Answer:
