@@ -1,10 +1,10 @@
 """Search by meaning: the cosine between the question's vector and each fact's, among what the caller may see.
 
 Exact: every vector that the caller may see is compared, so nothing can be missing, however small the tenant beside others. Only
-where a large tenant has an index of its own, and the caller sees clearly more than 20,000 facts, that index is walked instead, and
-walked on until enough of what it yields may be seen; too few, and the search is exact after all. Facts of several models are
-searched each with the question's vector of that model. Embedding the question may mean asking another server: it happens before
-any transaction, in `question_vectors`.
+where a large tenant has an index of its own, and the caller sees clearly more than 20,000 facts, is that index walked instead,
+and walked on until enough of what it yields may be seen; too few, and the search is exact after all. Facts of several models
+are searched each with the question's vector of that model. Embedding the question may mean asking another server: it happens
+before any transaction, in `question_vectors`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ from memory.search.vector_index import has_vector_index
 from memory.search.visible import Filters, visible
 
 EMBED_QUESTION_WITHIN_SECONDS = 5.0
-_SAMPLE = 2_000
-# The estimate is off by 2.2 % (one standard deviation): above this there surely are more than 20,000.
-_SURELY_LARGE = 25_000
+_SAMPLE = 500
+# The estimate is off by 4.5 % (one standard deviation): above this there surely are more than 20,000.
+_SURELY_LARGE = 27_000
 
 _MODELS_IN_USE = """
 WITH RECURSIVE used AS (
