@@ -4,6 +4,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory.actions.seal_tenant import seal_tenant
+from memory.tenancy import tenant_id_of
 from tests.builders import ApiClient
 
 PROJECT, USER = "project-own", "person-own"
@@ -50,6 +52,13 @@ def run(place: Place) -> str:
         "payload": place.canary,
     }
     place.make("POST", f"/v1/memory/runs/{name}/log", body)
+    return name
+
+
+def sealed_run(place: Place) -> str:
+    """A run under a signed checkpoint."""
+    name, slug = run(place), place.client.get("/v1/memory/me").json()["tenant"]["id"]
+    seal_tenant(tenant_id=tenant_id_of(slug), tenant_slug=slug)
     return name
 
 

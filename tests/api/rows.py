@@ -24,6 +24,7 @@ from tests.api.makers import (
     route,
     route_body,
     run,
+    sealed_run,
 )
 from tests.api.makers_lifecycle import erasure, erasure_body, hold, hold_body
 
@@ -118,6 +119,13 @@ ROWS: dict[str, Row] = {
         makes=True,
     ),
     "memory.verifyRun": Row(READERS, ids={"run_id": run}, body=lambda place: {}),
+    "memory.proveRun": Row(READERS, ids={"run_id": sealed_run}),
+    # Sizes are numbers that every tenant has: `test_checkpoints_are_of_one_tenant` tells them apart.
+    "memory.listCheckpoints": Row(READERS | PEOPLE),
+    "memory.getCheckpoint": Row(READERS | PEOPLE, 404, fixed={"size": "999999"}),
+    "memory.proveConsistency": Row(
+        READERS | PEOPLE, 404, fixed={"earlier": "999998", "later": "999999"}
+    ),
     "memory.getLogEntry": Row(READERS, ids={"entry_id": entry}),
     # facts
     "memory.listFacts": Row(READERS | PEOPLE),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.api.endpoints import Endpoint, endpoints
 from tests.api.isolation import ROLES, SEES_ALL, World, assert_tells_nothing, like, seen
-from tests.api.makers import OTHER_PROJECT, OTHER_USER, Place, entry, fact, record, run
+from tests.api.makers import OTHER_PROJECT, OTHER_USER, Place, entry, fact, record, run, sealed_run
 from tests.api.rows import ROWS, Row
 from tests.builders import ApiClient
 
@@ -222,3 +222,21 @@ def test_another_tenants_cursor_is_no_cursor(world: World) -> None:
         if page["hasMore"]:
             told = world.callers["admin"].get(url, {"limit": 1, "cursor": page["nextCursor"]})
             assert told.status_code == 400
+
+
+def test_checkpoints_are_of_one_tenant(world: World) -> None:
+    for place in (world.mine, world.theirs, world.theirs, world.theirs):
+        sealed_run(place)
+    theirs = world.theirs.client.get("/v1/memory/checkpoints").json()["data"]
+    for client in world.callers.values():
+        mine = client.get("/v1/memory/checkpoints").json()["data"]
+        assert not {one["rootHash"] for one in mine} & {one["rootHash"] for one in theirs}
+        own = {one["size"] for one in mine}
+        for size in {one["size"] for one in theirs} - own:
+            told = client.get(f"/v1/memory/checkpoints/{size}")
+            expected = client.get("/v1/memory/checkpoints/999999")
+            assert told.status_code == 404
+            assert seen(told) == seen(expected)
+        for size in own:
+            told = client.get(f"/v1/memory/checkpoints/{size}")
+            assert world.their_slug not in told.content.decode()
