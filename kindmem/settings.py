@@ -130,7 +130,8 @@ SECURE_SSL_REDIRECT = _is_https and env.bool("KINDMEM_SSL_REDIRECT", True)
 SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _is_https
 SECURE_HSTS_PRELOAD = _is_https
-SECURE_REFERRER_POLICY = "no-referrer"
+# Nothing goes to other sites. With "no-referrer" a browser says `Origin: null` of our own forms, and each would be refused.
+SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = _is_https
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
