@@ -429,6 +429,13 @@ class RunDiffers(DomainError):
     sequence: int
 
 
+@dataclass(eq=False)
+class ExportTooLarge(DomainError):
+    code = "export-too-large"
+    message = "The run is too long to be exported in one request. Use the command export_evidence."
+    limit_entries: int
+
+
 class CheckpointNotFound(DomainError):
     code = "checkpoint-not-found"
     message = "There is no checkpoint of this size."

@@ -121,6 +121,13 @@ def _examined(
                 return examination.report()
 
 
+def examine_run(*, principal: Principal, run_id: str) -> ChainReport:
+    """The report on one run, over several transactions, neither kept nor logged: for an act that logs itself."""
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        sealed_log = sealed_log_of(cursor, principal)
+    return _examined(principal, run_id, sealed_log, False, None)
+
+
 def _with_receipt(report: ChainReport, bad: FirstBad | None) -> ChainReport:
     if bad is None or (
         report.first_bad is not None

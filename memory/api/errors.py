@@ -65,6 +65,7 @@ STATUS: dict[str, int] = {
     "run-differs": 409,
     "seal-refused": 409,
     "run-not-sealed": 409,
+    "export-too-large": 413,
     "log-damaged": 409,
     "checkpoint-not-found": 404,
     "erasure-in-progress": 409,

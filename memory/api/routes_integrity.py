@@ -13,5 +13,6 @@ urlpatterns = [
     ),
     # After the one above: an id may hold slashes.
     path("memory/checkpoints/<id:size>", integrity.OneCheckpoint.as_view(), name="checkpoint"),
+    path("memory/runs/<id:run_id>/export", integrity.RunExport.as_view(), name="run-export"),
     path("memory/runs/<id:run_id>/proof", integrity.RunProofView.as_view(), name="run-proof"),
 ]

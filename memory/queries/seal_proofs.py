@@ -97,8 +97,14 @@ def consistency(principal: Principal, size: int, later_size: int) -> dict[str, A
     }
 
 
-def run_proof(principal: Principal, run_id: str, *, sequence: int | None = None) -> RunProof:
-    """The proof of a run's newest sealed entry, or of the entry with this sequence, under the newest checkpoint.
+def run_proof(
+    principal: Principal,
+    run_id: str,
+    *,
+    sequence: int | None = None,
+    head: StoredCheckpoint | None = None,
+) -> RunProof:
+    """The proof of a run's newest sealed entry, or of the entry with this sequence, under `head` or the newest checkpoint.
 
     Raises LogNotFound; RunNotSealed while no checkpoint covers it.
     """
@@ -106,10 +112,11 @@ def run_proof(principal: Principal, run_id: str, *, sequence: int | None = None)
         if sequence is None:
             check_run_is_readable(principal, run_id)
         entry = _entry(cursor, principal, run_id, sequence) if sequence is not None else None
-        heads = stored_checkpoints(cursor, principal.tenant_id, limit=1)
-        if not heads:
-            raise RunNotSealed(run_id=run_id)
-        head = heads[0]
+        if head is None:
+            heads = stored_checkpoints(cursor, principal.tenant_id, limit=1)
+            if not heads:
+                raise RunNotSealed(run_id=run_id)
+            head = heads[0]
         cursor.execute(
             _SEAL_OF,
             {

@@ -1,8 +1,13 @@
 """Checkpoints and proofs over HTTP. The texts in the answers are the standard formats, byte for byte."""
 
 import re
-from typing import Any
+import tempfile
+from contextlib import ExitStack
+from typing import IO, Any, Final
 
+from django.http import FileResponse, HttpRequest
+
+from memory.actions.export_evidence import export_evidence
 from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
@@ -14,6 +19,10 @@ from memory.integrity.notes import verifier_key
 from memory.integrity.signing import signer
 from memory.queries.seal_proofs import checkpoint, checkpoints, consistency, run_proof
 
+EXPORTED_AT_MOST: Final = 100_000
+"""Entries of a run that one request exports; the command has no limit."""
+
+_ZIP: Final = "application/zip"
 _SIZE = re.compile("[1-9][0-9]{0,14}", re.ASCII)
 _INTEGER = {"type": "integer", "minimum": 0}
 
@@ -140,3 +149,51 @@ class RunProofView(ApiView):
     def get(self, call: Call) -> Answer:
         proof = run_proof(call.principal, call.path["run_id"], sequence=call.query["sequence"])
         return Answer(200, proof.as_wire())
+
+
+class RunExport(ApiView):
+    exported: tuple[IO[bytes], str] | None = None
+    """The bundle, written, and its file name; the answer streams it."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        response = super().dispatch(request, *args, **kwargs)
+        if self.exported is None or response.status_code != 200:
+            return response
+        file, name = self.exported
+        file.seek(0)
+        answer = FileResponse(file, as_attachment=True, filename=name, content_type=_ZIP)
+        answer["Cache-Control"] = "no-store"
+        answer["X-Content-Type-Options"] = "nosniff"
+        return answer
+
+    @operation(
+        id="memory.exportRun",
+        summary="Export a run as a signed evidence bundle",
+        description=(
+            "A ZIP with the entries in canonical JSON, seals, proofs, the signed checkpoint and a checker that runs offline. "
+            "For admins and auditors; it is logged as a reveal of the run."
+        ),
+        ability="read",
+        outside=True,
+        answers={200: {"type": "string", "format": "binary"}},
+        errors=(
+            "bad-input",
+            "unknown-field",
+            "log-not-found",
+            "permission-denied",
+            "export-too-large",
+        ),
+        tag="Integrity",
+    )
+    def post(self, call: Call) -> Answer:
+        with ExitStack() as until_failed:
+            file = until_failed.enter_context(tempfile.TemporaryFile())
+            exported = export_evidence(
+                principal=call.principal,
+                run_id=call.path["run_id"],
+                target=file,
+                most_entries=EXPORTED_AT_MOST,
+            )
+            until_failed.pop_all()  # the answer closes it, after it was sent
+        self.exported = file, exported.file_name
+        return Answer(200, {})

@@ -1,0 +1,585 @@
+#!/usr/bin/env python3
+"""Checks a kindmem evidence bundle on your own machine. One file, Python 3.8 or newer, nothing to install.
+
+    python3 verify_bundle.py BUNDLE.zip
+    python3 verify_bundle.py BUNDLE.zip --key 'origin+1a2b3c4d+AbCd…' --anchor anchors.jsonl --receipts receipts.jsonl
+
+It trusts nothing in the bundle: it recomputes every hash from the entries' own bytes, follows them to the
+seals, from the seals to the root of the log, and from the root to a signature. Every step is printed with
+what it means. The exit code is the state:
+
+    0 verified   10 tampered   11 not-complete   12 linkage-only   13 erased-attested
+    14 verified-unsealed-tail   15 unanchored   16 nothing-to-verify   2 not readable as a bundle
+"""
+
+# mypy: ignore-errors
+# Runs on whatever Python an auditor has, and is read by one: plain, and without annotations.
+
+import argparse
+import base64
+import hashlib
+import json
+import sys
+import zipfile
+
+EXIT = {
+    "verified": 0,
+    "tampered": 10,
+    "not-complete": 11,
+    "linkage-only": 12,
+    "erased-attested": 13,
+    "verified-unsealed-tail": 14,
+    "unanchored": 15,
+    "nothing-to-verify": 16,
+}
+ZERO = "sha256:" + "0" * 64
+HASHED = {
+    1: ["actor", "id", "kind", "payload", "prevHash", "runId", "scope", "sequence", "timestamp"],
+    2: [
+        "actor", "causedByLogId", "contentHash", "hashVersion", "id", "kind", "prevHash", "runId", "scope",
+        "sequence", "timestamp",
+    ],
+}
+
+
+class NotABundle(Exception):
+    """The file can't be read as a bundle at all."""
+
+
+class Tampered(Exception):
+    """Something is not what it was."""
+
+    def __init__(self, kind, place, expected, found):
+        super().__init__("%s at %s: expected %s, found %s" % (kind, place, expected, found))
+        self.wire = {"class": kind, "place": place, "expected": expected, "found": found}
+
+
+# ---- Ed25519 (RFC 8032), for machines without the package `cryptography` -------------------------------------------------
+
+_P = 2**255 - 19
+_L = 2**252 + 27742317777372353535851937790883648493
+_D = -121665 * pow(121666, _P - 2, _P) % _P
+_ROOT = pow(2, (_P - 1) // 4, _P)
+
+
+def _x_of(y, sign):
+    if y >= _P:
+        return None
+    square = (y * y - 1) * pow(_D * y * y + 1, _P - 2, _P) % _P
+    if square == 0:
+        return None if sign else 0
+    x = pow(square, (_P + 3) // 8, _P)
+    if (x * x - square) % _P:
+        x = x * _ROOT % _P
+    if (x * x - square) % _P:
+        return None
+    return _P - x if (x & 1) != sign else x
+
+
+def _point(encoded):
+    y = int.from_bytes(encoded, "little")
+    sign, y = y >> 255, y & ((1 << 255) - 1)
+    x = _x_of(y, sign)
+    return None if x is None else (x, y, 1, x * y % _P)
+
+
+def _add(a, b):
+    e = (a[1] - a[0]) * (b[1] - b[0]) % _P
+    f = (a[1] + a[0]) * (b[1] + b[0]) % _P
+    g = 2 * a[3] * b[3] * _D % _P
+    h = 2 * a[2] * b[2] % _P
+    i, j, k, m = f - e, h - g, h + g, f + e
+    return (i * j % _P, k * m % _P, j * k % _P, i * m % _P)
+
+
+def _times(number, point):
+    total = (0, 1, 1, 0)
+    while number:
+        if number & 1:
+            total = _add(total, point)
+        point = _add(point, point)
+        number >>= 1
+    return total
+
+
+def _same(a, b):
+    return (a[0] * b[2] - b[0] * a[2]) % _P == 0 and (a[1] * b[2] - b[1] * a[2]) % _P == 0
+
+
+_BASE_Y = 4 * pow(5, _P - 2, _P) % _P
+_BASE_X = _x_of(_BASE_Y, 0)
+_BASE = (_BASE_X, _BASE_Y, 1, _BASE_X * _BASE_Y % _P)
+
+
+def ed25519_in_python(public_key, signature, message):
+    """Whether the signature is the key's over the message."""
+    if len(public_key) != 32 or len(signature) != 64:
+        return False
+    key, commitment = _point(public_key), _point(signature[:32])
+    scalar = int.from_bytes(signature[32:], "little")
+    if key is None or commitment is None or scalar >= _L:
+        return False
+    digest = hashlib.sha512(signature[:32] + public_key + message).digest()
+    challenge = int.from_bytes(digest, "little") % _L
+    return _same(_times(scalar, _BASE), _add(commitment, _times(challenge, key)))
+
+
+def ed25519(public_key, signature, message, pure=False):
+    """The same by the package `cryptography` where it is installed."""
+    if not pure:
+        try:
+            from cryptography.exceptions import InvalidSignature
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        except ImportError:
+            pass
+        else:
+            try:
+                Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+            except (InvalidSignature, ValueError):
+                return False
+            return True
+    return ed25519_in_python(public_key, signature, message)
+
+
+def ed25519_by(pure):
+    if not pure:
+        try:
+            import cryptography
+
+            return "cryptography %s" % cryptography.__version__
+        except ImportError:
+            pass
+    return "pure Python, in this file"
+
+
+# ---- hashes and trees ----------------------------------------------------------------------------------------------------
+
+
+def tag(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def raw(text):
+    """The 32 bytes of a tag."""
+    if not isinstance(text, str) or not text.startswith("sha256:") or len(text) != 71:
+        raise ValueError("not a hash: %r" % (text,))
+    return bytes.fromhex(text[7:])
+
+
+def leaf_hash(data):
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def node_hash(left, right):
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+class Tree:
+    """The right edge of a growing RFC 6962 tree."""
+
+    def __init__(self):
+        self.size = 0
+        self.peaks = []
+
+    def append(self, data):
+        hash, full = leaf_hash(data), self.size
+        while full & 1:
+            hash, full = node_hash(self.peaks.pop(), hash), full >> 1
+        self.peaks.append(hash)
+        self.size += 1
+
+    def root(self):
+        if not self.peaks:
+            return hashlib.sha256(b"").digest()
+        root = self.peaks[-1]
+        for peak in reversed(self.peaks[:-1]):
+            root = node_hash(peak, root)
+        return root
+
+
+def is_included(hash, index, size, path, root):
+    """RFC 9162, 2.1.3.2."""
+    if not 0 <= index < size:
+        return False
+    node, last = index, size - 1
+    for sibling in path:
+        if last == 0:
+            return False
+        if node & 1 or node == last:
+            hash = node_hash(sibling, hash)
+            while not node & 1 and node:
+                node, last = node >> 1, last >> 1
+        else:
+            hash = node_hash(hash, sibling)
+        node, last = node >> 1, last >> 1
+    return last == 0 and hash == root
+
+
+def members(line):
+    """The members of a JSON object as they stand: name → (text of member, text of value, value)."""
+    decoder = json.JSONDecoder()
+    found, at = {}, 1
+    if not line.startswith("{"):
+        raise ValueError("not an object")
+    while line[at : at + 1] != "}":
+        start = at
+        name, at = decoder.raw_decode(line, at)
+        if line[at : at + 1] != ":" or name in found:
+            raise ValueError("not canonical JSON")
+        value, end = decoder.raw_decode(line, at + 1)
+        found[name] = (line[start:end], line[at + 1 : end], value)
+        at = end + 1 if line[end : end + 1] == "," else end
+    if line[at + 1 :]:
+        raise ValueError("text after the object")
+    return found
+
+
+# ---- signed notes --------------------------------------------------------------------------------------------------------
+
+
+class Note:
+    """A C2SP checkpoint: origin, size, root, and who signed."""
+
+    def __init__(self, text):
+        body, separator, signatures = text.rpartition("\n\n")
+        if not separator:
+            raise ValueError("the checkpoint has no signature")
+        self.body = (body + "\n").encode()
+        lines = body.split("\n")
+        self.origin, self.size, self.root = lines[0], int(lines[1]), base64.b64decode(lines[2])
+        self.signatures = []
+        for line in signatures.strip("\n").split("\n"):
+            dash, name, encoded = line.split(" ")
+            if dash != "\u2014":
+                raise ValueError("a signature line begins with a dash")
+            self.signatures.append((name, base64.b64decode(encoded)))
+
+    def is_signed_by(self, verifier, pure):
+        name, key_hash, key = verifier.split("+", 2)
+        key = base64.b64decode(key)
+        if key[:1] != b"\x01":
+            raise ValueError("unknown algorithm of the key %s: only Ed25519 (1) is known" % verifier)
+        if hashlib.sha256(name.encode() + b"\n" + key).hexdigest()[:8] != key_hash or name != self.origin:
+            return False
+        return any(
+            who == name and blob[:4].hex() == key_hash and ed25519(key[1:], blob[4:], self.body, pure)
+            for who, blob in self.signatures
+        )
+
+
+# ---- the bundle ----------------------------------------------------------------------------------------------------------
+
+
+class Check:
+    """The steps, in order. What they find is kept for the answer."""
+
+    def __init__(self, path, key=None, anchor=None, receipts=None, pure=False, say=print):
+        self.path, self.key, self.anchor, self.receipts = path, key, anchor, receipts
+        self.pure, self.say = pure, say
+        self.entries = self.erased = self.linkage_only = 0
+        self.sealed_to, self.head, self.hashes = -1, ZERO, {}
+        self.erased_ids, self.words, self.seals, self.leaves_of_erasure = {}, {}, [], set()
+        self.is_anchored = False
+        self.closed_at = None
+
+    def run(self):
+        try:
+            self.bundle = zipfile.ZipFile(self.path)
+            self.envelope = json.loads(self.bundle.read("envelope.json"))
+            self.manifest_bytes = self.bundle.read("manifest.json")
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise NotABundle("%s is no evidence bundle: %s" % (self.path, error))
+        try:
+            self.check_envelope()
+            self.check_files()
+            self.check_checkpoint()
+            self.read_seals()
+            self.check_entries()
+            self.check_seals()
+            self.check_erasures()
+            self.check_anchor()
+            self.check_receipts()
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+            raise Tampered("content", "the bundle", "well-formed evidence", repr(error))
+        return self.state()
+
+    def check_envelope(self):
+        envelope = self.envelope
+        algorithm = envelope.get("algorithm")
+        if algorithm != "ed25519":
+            raise NotABundle("unknown signature algorithm %r: this program knows ed25519 only" % (algorithm,))
+        if envelope.get("bundleSchemaVersion") != 1:
+            raise NotABundle("unknown bundleSchemaVersion %r" % (envelope.get("bundleSchemaVersion"),))
+        public_key = base64.b64decode(envelope["publicKey"])
+        signature = base64.b64decode(envelope["signature"])
+        if not ed25519(public_key, signature, self.manifest_bytes, self.pure):
+            raise Tampered("checkpoint", "envelope.json", "a signature over manifest.json", "another signature")
+        if envelope["signingKeyId"] != hashlib.sha256(public_key).hexdigest()[:16]:
+            raise Tampered("checkpoint", "envelope.json", "the id of its key", envelope["signingKeyId"])
+        self.manifest = json.loads(self.manifest_bytes)
+        self.run_id, self.tenant = self.manifest["runId"], self.manifest["tenantId"]
+        self.say("1. manifest.json is signed by key %s (Ed25519 by %s)." % (envelope["signingKeyId"], ed25519_by(self.pure)))
+        if self.key:
+            trusted = base64.b64decode(self.key.split("+", 2)[2])[1:]
+            if trusted != public_key:
+                raise Tampered("checkpoint", "envelope.json", "a signature by the key you gave", "another key")
+            self.say("   That is the key you gave.")
+        else:
+            self.say("   You gave no key, so this shows only that whoever holds that key made the bundle. Compare the key id")
+            self.say("   with one you got another way, or run again with --key.")
+
+    def check_files(self):
+        named = set(self.manifest["files"])
+        present = set(self.bundle.namelist()) - {"manifest.json", "envelope.json"}
+        if named != present or len(self.bundle.namelist()) != len(set(self.bundle.namelist())):
+            odd = sorted(named ^ present)
+            raise Tampered("content", "the files of the bundle", "those of the manifest", ", ".join(odd) or "one twice")
+        for name, said in sorted(self.manifest["files"].items()):
+            digest, size = hashlib.sha256(), 0
+            with self.bundle.open(name) as file:
+                for part in iter(lambda: file.read(1 << 20), b""):
+                    digest.update(part)
+                    size += len(part)
+            found = "sha256:" + digest.hexdigest()
+            if found != said["sha256"] or size != said["bytes"]:
+                raise Tampered("content", name, said["sha256"], found)
+        self.say("2. Each of the %d files has the checksum that the manifest names." % len(named))
+
+    def check_checkpoint(self):
+        self.note = None
+        if "checkpoint.txt" not in self.manifest["files"]:
+            self.say("3. There is no checkpoint: nothing of this run was sealed when the bundle was made.")
+            return
+        note = Note(self.bundle.read("checkpoint.txt").decode())
+        keys = [self.key] if self.key else self.manifest["verifierKeys"]
+        if not any(note.is_signed_by(one, self.pure) for one in keys):
+            raise Tampered("checkpoint", "checkpoint.txt", "a signature by a known key", "no such signature")
+        if note.origin != self.manifest["origin"]:
+            raise Tampered("checkpoint", "checkpoint.txt", self.manifest["origin"], note.origin)
+        self.note = note
+        self.say("3. The checkpoint of %s, %d leaves, is signed." % (note.origin, note.size))
+
+    def read_seals(self):
+        if self.note is None:
+            return
+        due, count = 0, 0
+        for line in self.lines("seals.jsonl"):
+            said = json.loads(line)
+            path = [raw(hash) for hash in said["path"]]
+            hash = leaf_hash(said["leaf"].encode())
+            if not is_included(hash, said["index"], self.note.size, path, self.note.root):
+                raise Tampered("seal", "leaf %s" % said["index"], "a leaf of the checkpoint's tree", "another leaf")
+            leaf = json.loads(said["leaf"])
+            if (leaf["tenantId"], leaf["runId"]) != (self.tenant, self.run_id):
+                raise Tampered("scope", "leaf %s" % said["index"], self.run_id, leaf["runId"])
+            count += 1
+            if leaf["type"] == "seal/v1":
+                if leaf["fromSequence"] != due:
+                    raise Tampered("seal", due, "a seal from %d" % due, "one from %s" % leaf["fromSequence"])
+                due = leaf["toSequence"] + 1
+                self.seals.append(leaf)
+            elif leaf["type"] == "erasure":
+                self.leaves_of_erasure.add(leaf["logEntryId"])
+            elif leaf["type"] == "run-closed":
+                self.closed_at = leaf["toSequence"]
+        self.sealed_to = due - 1
+        self.say("4. %d leaves about this run are in that checkpoint's tree; they seal entries 0 to %d." % (count, self.sealed_to))
+
+    def check_entries(self):
+        prev, due, place = ZERO, 0, 0
+        tree = Tree()
+        for line in self.lines("entries.jsonl"):
+            parts = members(line)
+            entry = {name: part[2] for name, part in parts.items()}
+            sequence = entry["sequence"]
+            if sequence != due:
+                kind = "gap" if sequence > due else "duplicate"
+                raise Tampered(kind, due, str(due), str(sequence))
+            self.check_entry(parts, entry, prev)
+            prev, due = entry["entryHash"], due + 1
+            self.entries += 1
+            self.note_words(entry)
+            if self.receipts:
+                self.hashes[sequence] = prev
+            if place < len(self.seals):
+                bound = {
+                    name: parts[name][0] for name in ("causedByLogId", "entryHash") if name in parts
+                }
+                version = '"hashVersion":%d' % entry.get("hashVersion", 1)
+                tree.append(("{" + ",".join([*bound.values(), version]) + "}").encode())
+                seal = self.seals[place]
+                if sequence == seal["toSequence"]:
+                    root = "sha256:" + tree.root().hex()
+                    if root != seal["recordsRoot"] or prev != seal["headHash"]:
+                        raise Tampered("seal", seal["fromSequence"], seal["recordsRoot"], root)
+                    place, tree = place + 1, Tree()
+        self.head = prev
+        if self.entries != self.manifest["entries"] or (self.entries and self.head != self.manifest["headHash"]):
+            raise Tampered("gap", due, "%d entries" % self.manifest["entries"], "%d" % self.entries)
+        self.say("5. %d entries: each content hash and entry hash recomputed from the entry's own bytes, each names the one" % self.entries)
+        self.say("   before it, and none is missing in between.")
+
+    def check_entry(self, parts, entry, prev):
+        sequence, version = entry["sequence"], entry.get("hashVersion", 1)
+        if version not in HASHED:
+            raise Tampered("content", sequence, "hash version 1 or 2", version)
+        if entry["runId"] != self.run_id or entry["scope"].get("tenantId") != self.tenant:
+            raise Tampered("scope", sequence, self.run_id, entry["runId"])
+        is_erased = "payloadErasedAt" in entry
+        if is_erased:
+            if "payload" in entry or "payloadSalt" in entry:
+                raise Tampered("content", sequence, "no payload", "a payload")
+            self.erased += 1
+            self.linkage_only += version == 1
+            self.erased_ids[entry["id"]] = sequence
+        else:
+            content = None
+            if "payload" in parts:
+                text = parts["payload"][1]
+                if version == 2:
+                    text = '{"payload":%s,"payloadSalt":"%s"}' % (text, entry["payloadSalt"])
+                content = tag(text.encode())
+            if content != entry.get("contentHash"):
+                raise Tampered("content", sequence, entry.get("contentHash"), content)
+        if not (is_erased and version == 1):
+            text = "{" + ",".join(parts[name][0] for name in HASHED[version] if name in parts) + "}"
+            found = tag(text.encode())
+            if found != entry["entryHash"]:
+                raise Tampered("content", sequence, entry["entryHash"], found)
+        if entry["prevHash"] != prev:
+            raise Tampered("link", sequence, prev, entry["prevHash"])
+
+    def note_words(self, entry):
+        payload = entry.get("payload")
+        if entry["kind"] == "event-emitted" and isinstance(payload, dict) and payload.get("type") == "payload.erased":
+            self.words[payload.get("logEntryId")] = entry["sequence"]
+
+    def check_seals(self):
+        if self.sealed_to >= self.entries:
+            raise Tampered("seal", self.entries, "entries up to %d, which were sealed" % self.sealed_to, "no entry")
+        if self.closed_at is not None and self.entries - 1 > self.closed_at:
+            raise Tampered("seal", self.closed_at + 1, "no entry", "an entry after the run was closed")
+        if self.seals:
+            self.say("6. The entries are exactly those that were sealed, their causes and hash versions included.")
+        else:
+            self.say("6. No entry is sealed: somebody who can write to the database could have rewritten all of them.")
+
+    def check_erasures(self):
+        for entry_id, sequence in self.erased_ids.items():
+            word = self.words.get(entry_id, -1)
+            if entry_id not in self.leaves_of_erasure and not word > max(sequence, self.sealed_to):
+                raise Tampered("content", sequence, "an attested erasure", "no payload")
+        if self.erased_ids:
+            self.say("7. %d payloads were erased; each erasure is attested." % self.erased)
+
+    def check_anchor(self):
+        if not self.anchor or self.note is None:
+            self.say("8. No anchor file was given: that no other history was ever signed is not shown. Run with --anchor.")
+            return
+        larger = False
+        with open(self.anchor, encoding="utf-8") as file:
+            for line in file:
+                try:
+                    said = json.loads(line)
+                    anchored = Note(said["note"])
+                except (ValueError, KeyError, IndexError):
+                    continue
+                if anchored.origin != self.note.origin:
+                    continue
+                if anchored.size == self.note.size:
+                    if anchored.root != self.note.root:
+                        raise Tampered("anchor", "checkpoint %d" % anchored.size, anchored.root.hex(), self.note.root.hex())
+                    self.is_anchored = True
+                larger = larger or anchored.size > self.note.size
+        if self.is_anchored:
+            self.say("8. The anchor file holds this very checkpoint.")
+            if larger:
+                self.say("   It holds later ones too: later seals of this run, if any, are not in this bundle.")
+        else:
+            self.say("8. The anchor file does not hold this checkpoint.")
+
+    def check_receipts(self):
+        if not self.receipts:
+            return
+        count = 0
+        with open(self.receipts, encoding="utf-8") as file:
+            for line in filter(str.strip, file):
+                said = json.loads(line)
+                if said["runId"] != self.run_id:
+                    continue
+                count += 1
+                found = self.hashes.get(said["sequence"])
+                if found != said["entryHash"]:
+                    kind = "gap" if found is None else "content"
+                    raise Tampered(kind, said["sequence"], said["entryHash"], found or "no entry")
+        self.say("9. %d receipts of this run agree." % count)
+
+    def state(self):
+        if not self.entries:
+            return "nothing-to-verify"
+        if self.manifest["truncated"] is not False:
+            return "not-complete"
+        if self.linkage_only:
+            return "linkage-only"
+        if self.erased:
+            return "erased-attested"
+        if self.sealed_to < self.entries - 1:
+            return "verified-unsealed-tail"
+        return "verified" if self.is_anchored else "unanchored"
+
+    def lines(self, name):
+        with self.bundle.open(name) as file:
+            for line in file:
+                yield line.decode("utf-8").rstrip("\n")
+
+
+MEANS = {
+    "verified": "Intact: every entry is as it was sealed, the seal is signed and anchored.",
+    "tampered": "NOT INTACT: something is not what it was.",
+    "not-complete": "What is here holds, but the bundle does not claim to be the whole run.",
+    "linkage-only": "The links hold, but a payload of hash version 1 was erased and can no longer be checked.",
+    "erased-attested": "Intact, with payloads that were erased and whose erasure is attested.",
+    "verified-unsealed-tail": "Intact as far as it is sealed; the last entries rest on the chain alone.",
+    "unanchored": "Intact and signed; that no other history was signed is not shown without an anchor.",
+    "nothing-to-verify": "There was nothing to verify. This is not a success.",
+}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Check a kindmem evidence bundle offline.")
+    parser.add_argument("bundle")
+    parser.add_argument("--key", help="the public key you trust, as origin+hash+base64")
+    parser.add_argument("--anchor", metavar="FILE", help="the anchor file, from where it is kept")
+    parser.add_argument("--receipts", metavar="FILE", help="JSON lines of append answers that a client kept")
+    parser.add_argument("--pure", action="store_true", help="do not use the package cryptography")
+    parser.add_argument("--json", action="store_true", help="answer in one JSON value")
+    options = parser.parse_args(arguments)
+    check = Check(
+        options.bundle, options.key, options.anchor, options.receipts, options.pure,
+        say=(lambda line: None) if options.json else print,
+    )
+    bad = None
+    try:
+        state = check.run()
+    except NotABundle as error:
+        print(json.dumps({"error": str(error)}) if options.json else str(error), file=sys.stderr)
+        return 2
+    except Tampered as error:
+        state, bad = "tampered", error.wire
+    if options.json:
+        answer = {"state": state, "entries": check.entries, "unsealed": max(0, check.entries - 1 - check.sealed_to)}
+        answer["erased"] = check.erased
+        if bad:
+            answer["firstBad"] = bad
+        print(json.dumps(answer, sort_keys=True))
+    else:
+        if bad:
+            print("\nclass %(class)s, at %(place)s\n  expected %(expected)s\n  found    %(found)s" % bad)
+        tail = check.entries - 1 - check.sealed_to
+        more = " (%d entries)" % tail if state == "verified-unsealed-tail" else ""
+        print("\n%s%s: %s" % (state, more, MEANS[state]))
+    return EXIT[state]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
