@@ -197,6 +197,7 @@ def test_nothing_outlives_up_however_it_ends_and_the_data_is_kept(
     assert running.stop(signal.SIGINT) == 0
     assert all(is_gone(pid) for pid in children)
     assert not Cluster(home).is_running()
+    assert not (home / "up.address").exists()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2]))).close()
     assert (home / "postgres" / "PG_VERSION").stat().st_mtime_ns == cluster_made_at

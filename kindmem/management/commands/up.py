@@ -105,8 +105,8 @@ class Command(BaseCommand):
         try:
             _address_note().unlink(missing_ok=True)
             yield
-            _address_note().unlink(missing_ok=True)
         finally:
+            _address_note().unlink(missing_ok=True)
             os.close(held)
 
     def _check_database(self, cluster: Cluster | None) -> None:
