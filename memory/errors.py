@@ -27,8 +27,9 @@ class DomainError(Exception):
     @property
     def details(self) -> dict[str, Any]:
         """What the error names, ready for the wire; absent values are left out."""
-        named = fields(self) if is_dataclass(self) else ()
-        pairs = ((camel(field.name), getattr(self, field.name)) for field in named)
+        if not is_dataclass(self):
+            return {}
+        pairs = ((camel(field.name), getattr(self, field.name)) for field in fields(self))
         return {name: value for name, value in pairs if value is not None}
 
     def __str__(self) -> str:

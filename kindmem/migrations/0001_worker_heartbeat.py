@@ -4,21 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='WorkerHeartbeat',
+            name="WorkerHeartbeat",
             fields=[
-                ('name', models.TextField(primary_key=True, serialize=False)),
-                ('beat_at', models.DateTimeField()),
+                ("name", models.TextField(primary_key=True, serialize=False)),
+                ("beat_at", models.DateTimeField()),
             ],
             options={
-                'db_table': 'worker_heartbeat',
+                "db_table": "worker_heartbeat",
             },
         ),
     ]

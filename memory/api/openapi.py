@@ -20,7 +20,14 @@ _ERROR = {
         }
     },
 }
-_ALWAYS = ("auth-missing", "auth-expired", "auth-revoked", "bad-input", "unavailable", "rate-limited")
+_ALWAYS = (
+    "auth-missing",
+    "auth-expired",
+    "auth-revoked",
+    "bad-input",
+    "unavailable",
+    "rate-limited",
+)
 
 
 def only_api(endpoints: list[Any]) -> list[Any]:
