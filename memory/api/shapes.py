@@ -57,9 +57,10 @@ class Shape:
                 unknown += [f"{at}/{_escape(name)}" for name in error.kind.unexpected]
             else:
                 issues += _issues(error, at)
-        if issues:
-            raise BadInput(issues=issues)
-        raise UnknownField.named(*unknown)
+        # An unknown property comes first: it is often why another rule is broken too.
+        if unknown:
+            raise UnknownField.named(*unknown)
+        raise BadInput(issues=issues)
 
 
 @functools.cache

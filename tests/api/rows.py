@@ -120,6 +120,7 @@ ROWS: dict[str, Row] = {
     ),
     "memory.verifyRun": Row(READERS, ids={"run_id": run}, body=lambda place: {}),
     "memory.proveRun": Row(READERS, ids={"run_id": sealed_run}),
+    "memory.exportRun": Row(GOVERNORS | AUDITORS, ids={"run_id": sealed_run}),
     # Sizes are numbers that every tenant has: `test_checkpoints_are_of_one_tenant` tells them apart.
     "memory.listCheckpoints": Row(READERS | PEOPLE),
     "memory.getCheckpoint": Row(READERS | PEOPLE, 404, fixed={"size": "999999"}),

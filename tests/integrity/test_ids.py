@@ -11,7 +11,11 @@ import pytest
 from memory import ids
 
 
-def test_an_id_is_a_version_7_uuid_that_carries_the_time_in_milliseconds() -> None:
+def test_an_id_is_a_version_7_uuid_that_carries_the_time_in_milliseconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Ids never go back within a process, also after a test that travelled ahead in time.
+    monkeypatch.setattr(ids, "_last_ms", 0)
     before = time.time_ns() // 1_000_000
     made = ids.new_id()
     after = time.time_ns() // 1_000_000

@@ -3,9 +3,12 @@
 import re
 import tempfile
 from contextlib import ExitStack
+from os import SEEK_END
 from typing import IO, Any, Final
 
-from django.http import FileResponse, HttpRequest
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
 
 from memory.actions.export_evidence import export_evidence
 from memory.api import parameters
@@ -23,6 +26,7 @@ EXPORTED_AT_MOST: Final = 100_000
 """Entries of a run that one request exports; the command has no limit."""
 
 _ZIP: Final = "application/zip"
+_ANSWERED_WHOLE_BYTES: Final = 16 << 20
 _SIZE = re.compile("[1-9][0-9]{0,14}", re.ASCII)
 _INTEGER = {"type": "integer", "minimum": 0}
 
@@ -153,15 +157,21 @@ class RunProofView(ApiView):
 
 class RunExport(ApiView):
     exported: tuple[IO[bytes], str] | None = None
-    """The bundle, written, and its file name; the answer streams it."""
+    """The bundle, written, and its file name; a small one is answered whole, a larger one as a stream of its file."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         response = super().dispatch(request, *args, **kwargs)
         if self.exported is None or response.status_code != 200:
             return response
         file, name = self.exported
+        size_bytes = file.seek(0, SEEK_END)
         file.seek(0)
-        answer = FileResponse(file, as_attachment=True, filename=name, content_type=_ZIP)
+        if size_bytes <= _ANSWERED_WHOLE_BYTES:
+            with file:
+                answer: HttpResponseBase = HttpResponse(file.read(), content_type=_ZIP)
+            answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+        else:
+            answer = FileResponse(file, as_attachment=True, filename=name, content_type=_ZIP)
         answer["Cache-Control"] = "no-store"
         answer["X-Content-Type-Options"] = "nosniff"
         return answer
