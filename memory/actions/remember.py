@@ -216,6 +216,10 @@ class _Remembering:
             self.act.at,
             retire_unless=self.draft.value_text if self._speaks else None,
         )
+        ended_now = {*targets, *(one.id for one in others)}
+        if ended_now & set(self.draft.derived_from):
+            # It would outlive what it was derived from.
+            raise InvariantViolated(invariant="I10")
         return self._write(record_id, list(targets.values()), others)
 
     def _waits_for(self, named: Sequence[Record]) -> str | None:

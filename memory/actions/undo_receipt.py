@@ -19,6 +19,7 @@ from memory.ids import new_text_id
 from memory.records.acts import Act, Touched, scope_text
 from memory.records.ending import drop_fingerprints, expire, supersede
 from memory.records.guard import check_record_write, decides_for_people, may_read_record
+from memory.records.lineage import Bounds
 from memory.records.pending import put_off
 from memory.records.receipts import (
     Receipt,
@@ -265,13 +266,7 @@ class _Undoing:
         before = self.receipt.state_before if old.id == self.receipt.record_id else None
         ends = before["valid_until"] if before is not None else None
         valid_until = date.fromisoformat(ends) if ends is not None else None
-        self._check_slot_is_free(old, old.level, old.bindings_text)
-        parents = find_records(
-            self.act.tenant_id,
-            "r.id = ANY(%(ids)s::text[]) AND r.status = 'deleted'",
-            {"ids": old.derived_from},
-        )
-        dead = {one.id for one in parents}
+        bounds = self._bounds_of(old, valid_until if before is not None else old.valid_until)
         insert_record(
             self.act.tenant_id,
             NewRecord(
@@ -288,21 +283,17 @@ class _Undoing:
                 captured_at=old.captured_at,
                 captured_by=old.captured_by,
                 source_of_truth=old.source_of_truth,
-                level=old.level,
-                bindings_text=old.bindings_text,
+                level=bounds.level,
+                bindings_text=canonical(bounds.bindings),
                 valid_from=old.valid_from,
-                valid_until=valid_until if before is not None else old.valid_until,
+                valid_until=bounds.valid_until,
                 revalidate_on=old.revalidate_on,
                 route=old.route,
                 broadened=old.broadened,
-                derived_from=[
-                    self.restored.get(one, one)
-                    for one in old.derived_from
-                    if one in self.restored or one not in dead
-                ],
+                derived_from=[self.restored.get(one, one) for one in old.derived_from],
                 sensitivity=old.sensitivity,
-                retain_value=old.retain_value,
-                trust=old.trust,
+                retain_value=bounds.retain_value,
+                trust=bounds.trust,
                 written_by=self.act.principal.writer,
                 written_by_role=self.act.principal.role,
                 recorded_at=self.act.at,
@@ -312,6 +303,25 @@ class _Undoing:
             language=self.act.principal.search_language,
             superseded=superseded or [],
         )
+
+    def _bounds_of(self, old: Record, valid_until: date | None) -> Bounds:
+        """What it may say again, within the parents that are not restored along with it. Raises UndoClosed."""
+        bounds = Bounds(
+            level=old.level,
+            bindings=old.bindings,
+            valid_until=valid_until,
+            trust=old.trust,
+            retain_value=old.retain_value,
+        )
+        others = [one for one in old.derived_from if one not in self.restored]
+        for parent in find_records(
+            self.act.tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": others}
+        ):
+            bounds = bounds.within(parent)
+        if bounds.is_pending:
+            raise UndoClosed(reason="changed")
+        self._check_slot_is_free(old, bounds.level, canonical(bounds.bindings))
+        return bounds
 
     def _check_slot_is_free(self, record: Record, level: str, bindings_text: str) -> None:
         occupant = record_in_slot(

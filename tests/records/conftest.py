@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+# Loading the routes takes longer on a busy machine than a test's open transaction may idle.
+import kindmem.urls  # noqa: F401
 from tests.builders import ApiClient, TenantKit
 from tests.records.builders import a_record, body_of
 

@@ -134,3 +134,28 @@ def test_a_confirmation_does_not_widen_beyond_a_parent(app: Memory) -> None:
 def test_a_record_is_not_derived_from_itself(app: Memory) -> None:
     body = a_record(id="r", derived_from=["r"])
     assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {"invariant": "I7"}
+
+
+def test_a_record_does_not_take_the_place_of_what_it_is_derived_from(app: Memory) -> None:
+    app.remember("p", id="p")
+    body = a_record("c", derived_from=["p"])
+    assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {
+        "invariant": "I10"
+    }
+    app.remember("between", key="k.between", id="b", derived_from=["p"])
+    body = a_record("c", derived_from=["b"])
+    assert refusal(app.client.post(RECORDS, body), 422, "invariant-violated") == {
+        "invariant": "I10"
+    }
+    assert {one["id"] for one in app.list()} == {"p", "b"}
+
+
+def test_an_undo_brings_nothing_back_whose_parent_has_ended_since(app: Memory) -> None:
+    app.remember("p", key="k.p", id="p", revalidate_on=["moved"])
+    app.remember("c", key="k.c", id="c", derived_from=["p"])
+    path = f"{RECORDS}/c/routes/out-of-date"
+    number = body_of(app.client.post(path, {}), 200)["receipt"]["number"]
+    app.emit("moved")
+    answer = app.client.post(f"/v1/memory/receipts/{number}/undo", {})
+    assert refusal(answer, 409, "undo-closed") == {"reason": "changed"}
+    assert app.list() == []
