@@ -9,8 +9,13 @@ from django.db import connection, connections
 
 from memory.embeddings.provider import provider_registered
 from memory.queries.retrieve import Retrieval, retrieve
+from memory.search import semantic
+from memory.search.semantic import search_by_meaning
+from memory.search.vector_index import build_vector_index, drop_vector_index, index_name
+from memory.search.visible import Filters
+from memory.tenancy import tenant_context
 from tests.builders import TenantKit, make_tenant
-from tests.search.bulk import MODEL, load_facts
+from tests.search.bulk import DIMS, MODEL, load_facts
 from tests.search.providers import StubProvider
 
 TABLES = {"fact", "fact_document", "posting", "fact_embedding", "embedding_task"}
@@ -84,3 +89,26 @@ def test_every_search_reads_by_index(
             text = json.dumps(node)
             if node.get("Relation Name") in TABLES and "Index Cond" in node:
                 assert "tenant_id" in text
+
+
+@pytest.mark.parametrize("statistics", ["none", "vacuumed"])
+def test_a_large_tenants_vectors_are_found_by_its_own_index_whatever_the_statistics_say(
+    kit: TenantKit,
+    explained: list[dict[str, Any]],
+    statistics: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(semantic, "_SAMPLE", 50)
+    monkeypatch.setattr(semantic, "_SURELY_LARGE", 60)
+    build_vector_index(kit.id, MODEL, DIMS)
+    if statistics == "vacuumed":
+        with connections["owner"].cursor() as cursor:
+            cursor.execute("VACUUM (ANALYZE) fact_embedding")
+    principal = kit.principal("agent", everything=True)
+    with tenant_context(kit.id):
+        found = search_by_meaning(
+            principal, vectors={MODEL: [1.0] * DIMS}, filters=Filters(), limit=5
+        )
+    drop_vector_index(kit.id, MODEL)
+    assert found.how == "approximate"
+    assert ("Index Scan", index_name(kit.id, MODEL)) in scans_of(explained, "fact_embedding")

@@ -6,7 +6,7 @@ import pytest
 from django.test import override_settings
 
 from memory.embeddings.provider import EmbeddingUnavailable, get_provider, provider_registered
-from tests.builders import ApiClient, TenantKit
+from tests.builders import ApiClient, TenantKit, make_tenant
 from tests.search.providers import StubProvider
 
 URL = "/v1/memory/retrieve"
@@ -194,3 +194,30 @@ def test_an_enormous_question_is_cut_and_answered(app: ApiClient, query: str) ->
     write(app, "window seat")
     found = retrieve(app, mode="both", query=query)
     assert len(found["results"]) == 1
+
+
+def test_another_tenants_facts_neither_appear_nor_move_a_score(live_acme: TenantKit) -> None:
+    get_provider().embed(["once it is loaded, vectors come with the write"])
+    app = live_acme.client("app", projects=["p1"])
+    for content in ("a window seat", "an aisle seat", "a vegan meal"):
+        write(app, content)
+    alone = {
+        mode: retrieve(app, mode=mode, query="vegan window seat")
+        for mode in ("list", "keyword", "semantic", "both")
+    }
+    other = make_tenant().client("app", projects=["p1"])
+    for n in range(12):
+        write(other, f"vegan window canary{n}")
+    for mode, before in alone.items():
+        assert retrieve(app, mode=mode, query="vegan window seat") == before
+    assert ids(retrieve(app, mode="keyword", query="canary1 canary2")) == []
+
+
+def test_a_reader_without_the_container_finds_nothing_of_it(
+    acme: TenantKit, app: ApiClient
+) -> None:
+    write(app, "window seat")
+    outsider = acme.client("agent", projects=["elsewhere"])
+    for mode in ("list", "keyword", "semantic", "both"):
+        assert ids(retrieve(outsider, mode=mode, query="window seat")) == []
+        assert ids(retrieve(outsider, mode=mode, query="window seat", scope=SCOPE)) == []
