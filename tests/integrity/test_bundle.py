@@ -28,7 +28,7 @@ def exported(tenant: TenantKit, folder: Path, run: str = "run-1") -> Path:
     answer = tenant.client("auditor").post(f"/v1/memory/runs/{run}/export")
     assert answer.status_code == 200
     assert answer["Content-Type"] == "application/zip"
-    path.write_bytes(b"".join(answer.streaming_content))  # type: ignore[attr-defined]  # a streamed answer
+    path.write_bytes(b"".join(answer))
     return path
 
 
@@ -116,6 +116,14 @@ def test_a_bundle_is_checked_offline_by_its_own_checker_in_plain_python(
     code, answer = checked(path)
     assert (code, answer["state"], answer["entries"]) == (15, "unanchored", 8)
     assert checked(path, "--anchor", str(anchor), "--pure")[0] == 0
+
+
+def test_a_large_bundle_is_streamed_from_its_file(
+    sealed: TenantKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = checked(exported(sealed, tmp_path))
+    monkeypatch.setattr("memory.api.views.integrity._ANSWERED_WHOLE_BYTES", 0)
+    assert checked(exported(sealed, tmp_path)) == whole
 
 
 def test_an_unsealed_tail_and_an_unsealed_run_say_so(sealed: TenantKit, tmp_path: Path) -> None:
