@@ -2,14 +2,19 @@
 
 Unchanged content moves `lastVerifiedAt` and makes no revision. Changed content is the next revision, with its cause in the log;
 it is worth no more than what it replaces, and no longer verified. A failure, a held fact, or content that a write would refuse
-changes nothing but the note of the failure.
+changes nothing but the note of the failure. A reader waits: what is found is written within the time that is left, a vector
+that would take longer is left to the back-fill, and a fact that somebody else is changing is left to them.
 """
 
 import dataclasses
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
-from django.db import connection
+import psycopg
+from django.db import OperationalError, connection
 
 from memory import admission
 from memory.access import Principal, check_write, system_principal
@@ -31,9 +36,15 @@ from memory.queries.facts import current_fact
 from memory.refresh.handler import Fetched, RefreshRequest, Unchanged
 from memory.refresh.look import Failed, Found, look_at_all
 from memory.refresh.registry import TenantHandlers
+from memory.search.index import EMBED_WITHIN_SECONDS
 from memory.tenancy import tenant_context
 
 SECONDS_IN_ALL = 2.0
+# The rest is for writing what was found.
+_SHARE_OF_LOOKING = 0.9
+_LEAST_LOCK_SECONDS = 0.05
+_BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+_CHANGING = "fact-changing"
 
 # Only while the revision that was looked after is still current: validators belong to its content.
 _NOTE_UNCHANGED = """
@@ -71,12 +82,13 @@ def refresh_fact(*, principal: Principal, fact_id: str) -> FactView:
 def refresh_facts(
     *, principal: Principal, facts: Sequence[FactView], seconds: float = SECONDS_IN_ALL
 ) -> list[str | None]:
-    """For each of these current facts the code of what failed, or None. `seconds` bound all looking together.
+    """For each of these current facts the code of what failed, or None. `seconds` bound all of it together.
 
     The caller may read them; the server writes. Opens its own transactions; inside another one nothing is looked at.
     """
     if is_in_transaction():
         return ["in-transaction" for _ in facts]
+    deadline = time.monotonic() + seconds
     with tenant_context(principal.tenant_id):
         registered = _tenant_handlers(principal)
     asked = []
@@ -88,7 +100,9 @@ def refresh_facts(
             if source is None or handler is None
             else (handler, _request(principal, fact, source, registered))
         )
-    found = iter(look_at_all([one for one in asked if one is not None], seconds=seconds))
+    found = iter(
+        look_at_all([one for one in asked if one is not None], seconds=seconds * _SHARE_OF_LOOKING)
+    )
     server = system_principal(
         principal.tenant_id,
         principal.tenant_slug,
@@ -99,7 +113,7 @@ def refresh_facts(
     failures: list[str | None] = []
     for fact, one in zip(facts, asked, strict=True):
         outcome = Failed(RefreshHandlerMissing.code) if one is None else next(found)
-        failures.append(_settle(server, fact, outcome))
+        failures.append(_settle(server, fact, outcome, deadline))
     return failures
 
 
@@ -131,26 +145,42 @@ def _request(
     )
 
 
-def _settle(server: Principal, fact: FactView, found: Found) -> str | None:
+def _settle(server: Principal, fact: FactView, found: Found, deadline: float) -> str | None:
     """Write what was found. Returns the code of what failed."""
-    if isinstance(found, Fetched):
-        try:
-            with tenant_context(server.tenant_id):
-                _write_found(server, fact, found)
-        except admission.BadInput:
-            found = Failed("bad-input")
-        except DomainError as error:
-            found = Failed(error.code)
-    if isinstance(found, Failed):
-        with tenant_context(server.tenant_id), connection.cursor() as cursor:
+    try:
+        if isinstance(found, Fetched):
+            with _writing(server.tenant_id, deadline):
+                _write_found(server, fact, found, deadline)
+        elif isinstance(found, Unchanged):
+            with _writing(server.tenant_id, deadline):
+                _note_unchanged(server, fact, found.etag, found.source_version)
+    except admission.BadInput:
+        found = Failed("bad-input")
+    except DomainError as error:
+        found = Failed(error.code)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, _BUSY):
+            raise
+        return _CHANGING  # whoever holds the fact may hold its note too
+    if not isinstance(found, Failed):
+        return None
+    with _writing(server.tenant_id, deadline), connection.cursor() as cursor:
+        cursor.execute(
+            _NOTE_FAILURE, {"tenant": server.tenant_id, "id": fact.id, "failure": found.code}
+        )
+    return found.code
+
+
+@contextmanager
+def _writing(tenant_id: UUID, deadline: float) -> Iterator[None]:
+    """A transaction that waits for no lock past the deadline, a moment aside."""
+    seconds = max(deadline - time.monotonic(), _LEAST_LOCK_SECONDS)
+    with tenant_context(tenant_id):
+        with connection.cursor() as cursor:
             cursor.execute(
-                _NOTE_FAILURE, {"tenant": server.tenant_id, "id": fact.id, "failure": found.code}
+                "SELECT set_config('lock_timeout', %s::text, true)", [f"{round(seconds * 1000)}ms"]
             )
-        return found.code
-    if isinstance(found, Unchanged):
-        with tenant_context(server.tenant_id):
-            _note_unchanged(server, fact, found.etag, found.source_version)
-    return None
+        yield
 
 
 def _note_unchanged(
@@ -169,7 +199,9 @@ def _note_unchanged(
         )
 
 
-def _write_found(server: Principal, looked_after: FactView, found: Fetched) -> None:
+def _write_found(
+    server: Principal, looked_after: FactView, found: Fetched, deadline: float
+) -> None:
     """Raises admission.BadInput and what a write raises."""
     content = seal(admission.admit_value(found.content))
     if content.hash == looked_after.content_hash:
@@ -177,7 +209,8 @@ def _write_found(server: Principal, looked_after: FactView, found: Fetched) -> N
         return
     seen, policy = fact_to_change(server, looked_after.id)
     check_content(seen.type, policy.schema_text, found.content)
-    plan = index_plan(server, policy, found.content)
+    left = min(EMBED_WITHIN_SECONDS, deadline - time.monotonic())
+    plan = index_plan(server, policy, found.content, within_seconds=left)
     replaced = lock_fact(server, looked_after.id, expect_version=looked_after.version, seen=seen)
     if replaced.source is None:
         raise FactNotFound

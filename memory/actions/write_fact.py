@@ -16,7 +16,7 @@ from memory.fact_rows import RevisionRow, attribution_of, insert_fact, trust_of
 from memory.fact_shape import FactDraft, FactView, Source, seal_draft
 from memory.ids import new_text_id
 from memory.log_entry import ABSENT
-from memory.search.index import IndexPlan, prepare, write_index
+from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan, prepare, write_index
 from memory.write_policy import WritePolicy, write_policy
 
 CLOCKS_APART = timedelta(minutes=5)
@@ -70,11 +70,22 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
     return fact
 
 
-def index_plan(principal: Principal, policy: WritePolicy, content: object) -> IndexPlan | None:
+def index_plan(
+    principal: Principal,
+    policy: WritePolicy,
+    content: object,
+    *,
+    within_seconds: float = EMBED_WITHIN_SECONDS,
+) -> IndexPlan | None:
     """What search will know of the content; computed before any lock. None when only a blob holds it."""
     if content is ABSENT:
         return None
-    return prepare(policy=policy.type, language=principal.search_language, content=content)
+    return prepare(
+        policy=policy.type,
+        language=principal.search_language,
+        content=content,
+        within_seconds=within_seconds,
+    )
 
 
 def indexed(principal: Principal, fact: FactView, plan: IndexPlan | None) -> FactView:

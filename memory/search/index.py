@@ -38,13 +38,19 @@ class IndexPlan:
         return self.embedding_model is not None and self.vector is None
 
 
-def prepare(*, policy: TypePolicy, language: str, content: Any) -> IndexPlan:
+def prepare(
+    *,
+    policy: TypePolicy,
+    language: str,
+    content: Any,
+    within_seconds: float = EMBED_WITHIN_SECONDS,
+) -> IndexPlan:
     """Analyse and, with a model that runs here, embed the content. Never fails for what the content holds."""
     text = text_of(content)
     language = index_language(language)
     analysis = analyse(text, language) if policy.keyword else None
     model = _model_of(policy)
-    vector = _vector_at_once(model, text) if model is not None else None
+    vector = _vector_at_once(model, text, within_seconds) if model is not None else None
     return IndexPlan(language=language, analysis=analysis, embedding_model=model, vector=vector)
 
 
@@ -53,12 +59,14 @@ def index_language(language: str) -> str:
     return language if language in LANGUAGES else SIMPLE
 
 
-def _vector_at_once(model: str, text: str) -> list[float] | None:
+def _vector_at_once(model: str, text: str, within_seconds: float) -> list[float] | None:
+    if within_seconds <= 0:
+        return None
     try:
         provider = get_provider(model)
         if not provider.is_local:
             return None
-        return provider.embed([text], timeout_seconds=EMBED_WITHIN_SECONDS)[0]
+        return provider.embed([text], timeout_seconds=within_seconds)[0]
     except EmbeddingError:
         return None
 

@@ -4,6 +4,7 @@ import threading
 import time
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -100,6 +101,65 @@ def test_a_list_looks_after_its_stale_views_and_leaves_failing_ones_for_a_while(
     asked = len(crm.asked)
     app.get(FACTS)
     assert len(crm.asked) == asked
+
+
+RETRIEVE = "/v1/memory/retrieve"
+
+
+@pytest.mark.parametrize("mode", ["list", "keyword", "semantic", "both"])
+def test_what_a_search_finds_is_refreshed_before_it_is_answered(
+    app: ApiClient, crm: Source, mode: str
+) -> None:
+    source = view(uri=crm.url, strategy="on-read")
+    fact = written(app, content={"seat": "aisle"}, source=source)
+    plain = written(app, content={"seat": "aisle or any"})
+    asked = {"mode": mode, **({} if mode == "list" else {"query": "an aisle seat"})}
+    found = {one["fact"]["id"]: one for one in app.post(RETRIEVE, asked).json()["results"]}
+    assert set(found) == {fact["id"], plain["id"]}
+    assert found[fact["id"]]["fact"]["content"] == {"seat": "window"}
+    assert found[fact["id"]]["fact"]["version"] == 2
+    assert "stale" not in found[fact["id"]]["fact"].get("meta", {})
+    assert all(("score" in one) is (mode != "list") for one in found.values())
+    app.post(RETRIEVE, asked)
+    assert len(crm.asked) == 1
+
+
+def test_what_a_search_finds_and_can_not_refresh_is_said_to_be_stale(
+    app: ApiClient, crm: Source
+) -> None:
+    fact = written(app, source=view(uri=crm.url, strategy="on-read"))
+    crm.status = 500
+    (found,) = app.post(RETRIEVE, {"mode": "list"}).json()["results"]
+    assert freshness_meta(found["fact"]) == {
+        "stale": True,
+        "refreshFailure": "source-answered-500",
+    }
+    assert found["fact"]["content"] == fact["content"]
+
+
+def test_sources_that_hang_cost_a_search_two_seconds_in_all(app: ApiClient, crm: Source) -> None:
+    for number in range(5):
+        written(app, source=view(uri=f"{crm.url}?{number}", strategy="on-read"))
+    crm.gate = threading.Event()
+    started = time.monotonic()
+    found = app.post(RETRIEVE, {"mode": "list"}).json()["results"]
+    assert time.monotonic() - started < 4
+    assert [one["fact"]["meta"]["stale"] for one in found] == [True] * 5
+
+
+def test_a_view_that_somebody_is_changing_is_left_to_them_and_costs_no_more_time(
+    live_acme: TenantKit, app: ApiClient, crm: Source, app_conninfo: str
+) -> None:
+    fact = written(app, content={"seat": "aisle"}, source=view(uri=crm.url, strategy="on-read"))
+    with psycopg.connect(app_conninfo) as other:
+        other.execute("SELECT set_config('kindmem.tenant_id', %s, true)", [str(live_acme.id)])
+        other.execute("SELECT FROM fact WHERE id = %s FOR UPDATE", [fact["id"]])
+        started = time.monotonic()
+        read = app.get(at(fact))
+        assert time.monotonic() - started < 4
+    assert read.status_code == 200
+    assert (read.json()["version"], read.json()["meta"]["stale"]) == (1, True)
+    assert app.get(at(fact)).json()["version"] == 2
 
 
 def test_readers_at_once_ask_the_source_once(live_acme: TenantKit, crm: Source) -> None:

@@ -4,6 +4,7 @@ from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.schemas_facts import FACT, PARTIAL_SCOPE
 from memory.api.shapes import ID, TEXT, Shape, shape
 from memory.queries.retrieve import DEFAULT_LIMIT, MODES, MOST_RESULTS, Retrieval, retrieve
+from memory.refresh.on_read import refreshed_on_read
 
 RETRIEVE = Shape(
     shape(
@@ -58,7 +59,8 @@ class Retrieve(ApiView):
             "Over the facts that the caller may read. `keyword`: any word matches, ranked by BM25; `semantic`: by meaning, the "
             "score is a cosine; `both`: the two fused by rank. `meta` says how it was searched (`searchMode`), whether anything "
             "can be missing (`exhaustive`) and among how many facts (`candidates`); `sampled`: from how many facts the "
-            "statistics that rank words were taken, where not from all."
+            "statistics that rank words were taken, where not from all. Found cached views that are stale and refreshed on read "
+            "are refreshed before they are answered, as on any read; their scores are of the content that was searched."
         ),
         ability="read",
         body=RETRIEVE,
@@ -92,8 +94,11 @@ class Retrieve(ApiView):
             embedding_model=body.get("embeddingModel"),
         )
         found = retrieve(call.principal, asked)
+        scores = {fact.id: score for fact, score in found.results}
+        now = refreshed_on_read(call.principal, [fact for fact, _ in found.results])
         results = [
             {"fact": fact.wire(), **({"score": score} if score is not None else {})}
-            for fact, score in found.results
+            for fact in now
+            for score in [scores[fact.id]]
         ]
         return Answer(200, {"results": results, "meta": dict(found.meta)})
