@@ -25,7 +25,11 @@ from memory.ids import new_id
 LIFETIME = timedelta(minutes=15)
 SESSION_KEY = "page_link"
 
+# Links that are over are of no use to anybody, and name a person.
 _MAKE = """
+WITH over AS (
+  DELETE FROM page_link WHERE tenant_id = %(tenant)s::uuid AND expires_at <= %(now)s::timestamptz
+)
 INSERT INTO page_link (tenant_id, id, digest, subject_id, made_by, made_at, expires_at)
 VALUES (%(tenant)s::uuid, %(id)s::uuid, %(digest)s::bytea, %(subject)s::text, %(by)s::text, %(now)s::timestamptz,
         %(ends)s::timestamptz)
@@ -55,7 +59,10 @@ def _digest(token: str) -> bytes:
 
 
 def make_page_link(*, principal: Principal, subject: str) -> PageLink:
-    """A link for the person. Raises PermissionDenied unless an app's key asks, for a person granted to it; logged."""
+    """A link for the person; logged.
+
+    Raises PermissionDenied unless an app's key asks, NotFound unless it was granted the person.
+    """
     principal.needs_role("app")
     if not principal.containers.everything and subject not in principal.containers.users:
         raise NotFound

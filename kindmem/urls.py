@@ -9,6 +9,7 @@ urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
+    path("v1/", include("corrections.api.urls")),
     path("v1/", include("memory.api.urls")),
     path("account/", include("allauth.urls")),
     path("operator/", operators.urls),

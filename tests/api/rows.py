@@ -258,6 +258,13 @@ ROWS: dict[str, Row] = {
     "memory.changePolicySource": Row(
         GOVERNORS, ids={"source_id": policy_source}, body=lambda place: {"enabled": False}
     ),
+    # people's pages
+    "memory.makePageLink": Row(
+        frozenset({"app"}),
+        201,
+        body=lambda place: {"subject": place.user},
+        names={"subject": lambda place, other: {"subject": other}},
+    ),
     # retention, legal holds, erasures
     "memory.getRetention": Row(GOVERNORS | AUDITORS),
     "memory.setRetention": Row(GOVERNORS, body=lambda place: {}),
