@@ -12,9 +12,10 @@ from typing import Any
 from django.db import connection
 
 from memory.access import Principal, check_append
-from memory.errors import EntryIdTaken, RunReserved, constraint_errors
+from memory.errors import EntryIdTaken, InvariantViolated, RunReserved, constraint_errors
 from memory.hashing import entry_hash, timestamp_text
 from memory.ids import new_text_id
+from memory.integrity.rows import ERASED
 from memory.log_entry import (
     NewEntry,
     PreparedEntry,
@@ -86,12 +87,14 @@ def append_log_entries(
 ) -> list[StoredEntry]:
     """The entries as stored, in order. An id that this writer used for the same content returns the stored entry.
 
-    Raises PermissionDenied, RunReserved, EntryIdTaken.
+    Raises PermissionDenied, RunReserved, EntryIdTaken; InvariantViolated for a payload that claims to attest an erasure.
     """
     if run_id.startswith(RESERVED_RUN_PREFIX):
         raise RunReserved(run_id=run_id)
     for entry in entries:
         check_append(principal, entry.scope)
+        if isinstance(entry.payload, dict) and entry.payload.get("type") == ERASED:
+            raise InvariantViolated(invariant="erasure-is-attested-by-the-server")
     return _append(principal, run_id, entries)
 
 
@@ -108,6 +111,13 @@ def append_governance(*, principal: Principal, payload: dict[str, Any]) -> Store
         payload=payload,
     )
     return _append(principal, GOVERNANCE_RUN, [entry])[0]
+
+
+def append_attestations(
+    *, principal: Principal, run_id: str, entries: Sequence[NewEntry]
+) -> list[StoredEntry]:
+    """What the server itself says in a client's run: that payloads of it were erased. For the action that erases, only."""
+    return _append(principal, run_id, entries)
 
 
 def _append(principal: Principal, run_id: str, entries: Sequence[NewEntry]) -> list[StoredEntry]:

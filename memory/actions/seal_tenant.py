@@ -200,15 +200,26 @@ def _changes(
     """Leaves for another signing key and another hash version, where the log doesn't name them yet."""
     leaves: list[NewLeaf] = []
     present = by.public_keys[0]
-    if standing.signed_by not in (None, present) and standing.tree.size == standing.covered:
-        assert standing.signed_by is not None
-        leaves.append(NewLeaf(key_rotated_text(tenant_slug, standing.signed_by, present)))
+    if standing.signed_by not in (None, present) and not _names_key(cursor, tenant_id, standing):
+        leaves.append(
+            NewLeaf(key_rotated_text(tenant_slug, standing.signed_by or present, present))
+        )
     cursor.execute(_VERSIONS, {"tenant": tenant_id})
     version, text = cursor.fetchone()
     named = 1 if text is None else int(leaf_of(text).get("newVersion", 1))
     if version != named:
         leaves.append(NewLeaf(hash_version_changed_text(tenant_slug, named, version)))
     return leaves
+
+
+def _names_key(cursor: Any, tenant_id: UUID, standing: _Standing) -> bool:
+    """Whether a leaf that is not signed yet names the new key already."""
+    cursor.execute(
+        "SELECT EXISTS (SELECT FROM seal_leaf WHERE tenant_id = %(tenant)s::uuid"
+        " AND leaf_index >= %(covered)s::bigint AND leaf_type = 'key-rotated')",
+        {"tenant": tenant_id, "covered": standing.covered},
+    )
+    return bool(cursor.fetchone()[0])
 
 
 def sign_and_anchor(

@@ -14,7 +14,7 @@ from memory.access import Principal
 from memory.canonical import canonical
 from memory.destruction import Due, destroy_facts
 from memory.erasure.ledger import PERSON_KINDS, ErasureView, pseudonym
-from memory.erasure.payloads import erase_payloads
+from memory.erasure.payloads import clear_entries
 from memory.erasure.reach import entries_condition, facts_condition, records_condition
 from memory.errors import LegalHoldActive
 from memory.records import clock
@@ -185,7 +185,7 @@ def clear_payloads(
         rows = cursor.fetchall()
     if not rows:
         return {}, None
-    cleared = erase_payloads(principal, erasure_id=erasure.id, entry_ids=[row[2] for row in rows])
+    cleared = clear_entries(principal, erasure, [row[2] for row in rows])
     counts = {"log.identifiersRetained": len(rows)}
     if cleared:
         counts["log.payloads"] = cleared

@@ -4,9 +4,12 @@ These are values, not models: they come from the database, from a bundle or from
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from memory.integrity.states import FirstBad
+
+ERASED: Final = "payload.erased"
+"""The payload type of an entry that attests an erasure; only the server writes it."""
 
 
 class EntryRow(NamedTuple):
@@ -63,4 +66,4 @@ def erasure_payload(entry_id: str, reason_code: str) -> dict[str, str]:
     Verifiers recognise its canonical text: `logEntryId` first, `type` last. Further keys must sort
     between the two.
     """
-    return {"logEntryId": entry_id, "reasonCode": reason_code, "type": "payload.erased"}
+    return {"logEntryId": entry_id, "reasonCode": reason_code, "type": ERASED}

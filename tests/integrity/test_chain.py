@@ -51,16 +51,17 @@ def verdict(report: ChainReport) -> tuple[Tampering, int] | None:
     return None if bad is None else (bad.tampering, bad.sequence)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 100], ids="batches of {}".format)
-@pytest.mark.parametrize("version", [1, 2], ids="version {}".format)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_attack_is_named_with_class_and_place(attack: Attack, version: int, size: int) -> None:
-    rows, head = attack.make(honest_rows(version))
+def test_an_attack_is_named_with_class_and_place(attack: Attack) -> None:
+    for version in (1, 2):
+        rows, head = attack.make(honest_rows(version))
+        expected = attack.expected(version)
+        for size in (1, 2, 3, 100):
+            report = report_on(rows, head, size)
 
-    report = report_on(rows, head, size)
-
-    assert verdict(report) == attack.expected(version)
-    assert (report.state is State.TAMPERED) == (attack.expected(version) is not None)
+            case = f"version {version}, batches of {size}"
+            assert verdict(report) == expected, case
+            assert (report.state is State.TAMPERED) == (expected is not None), case
 
 
 def test_every_attack_that_a_chain_cannot_see_says_what_does() -> None:

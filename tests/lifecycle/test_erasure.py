@@ -1,6 +1,7 @@
 """Erasures: every place that names a person is cleared, whatever cuts it off; a hold refuses it, a replay finds them again."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -315,19 +316,39 @@ def test_the_public_client_runs_an_erasure_from_request_to_replay(live_acme: Ten
         assert again.restored == [made.id]
 
 
-def test_a_payload_of_an_erased_entry_is_attested(acme: TenantKit) -> None:
+@pytest.mark.parametrize("hash_version", [1, 2])
+def test_an_erased_run_says_which_payloads_went_and_is_not_called_tampered(
+    acme: TenantKit, hash_version: int
+) -> None:
+    tenant = {"tenantId": acme.slug}
+    app = replace(acme.principal("app", users=[ANN]), hash_version=hash_version)
     with tenant_context(acme.id):
         append_log_entries(
-            principal=acme.principal("app", users=[ANN]),
+            principal=app,
             run_id="r9",
-            entries=[NewEntry(kind="user-message", scope={"userId": ANN}, id="e9", payload=CANARY)],
+            entries=[
+                NewEntry(
+                    kind="user-message", scope={**tenant, "userId": ANN}, id="e9", payload=CANARY
+                ),
+                NewEntry(
+                    kind="agent-message",
+                    scope={**tenant, "sessionId": "s"},
+                    id="e10",
+                    payload="kept",
+                ),
+            ],
         )
-    body_of(acme.client("admin").post(ERASURES, {"subject": {"kind": "user", "id": ANN}}), 202)
-    run(acme)
-    said = json.loads(
-        value(
-            acme,
-            "SELECT payload_text FROM log_entry WHERE position('payload.erased' IN payload_text) > 0",
-        )
+    made = body_of(
+        acme.client("admin").post(ERASURES, {"subject": {"kind": "user", "id": ANN}}), 202
     )
-    assert (said["logEntryId"], said["reasonCode"]) == ("e9", "erasure")
+    run(acme)
+    done = body_of(acme.client("admin").get(f"{ERASURES}/{made['id']}"), 200)
+    assert done["status"] == "completed"
+    assert (done["counts"]["log.payloads"], done["counts"]["log.identifiersRetained"]) == (1, 1)
+    report = body_of(acme.client("auditor").post("/v1/memory/runs/r9/verify", {}), 200)
+    assert report["state"] == {1: "linkage-only", 2: "erased-attested"}[hash_version], report
+    entries = body_of(acme.client("admin").get("/v1/memory/runs/r9/log"), 200)["data"]
+    attestation = entries[-1]
+    assert attestation["payload"]["logEntryId"] == "e9"
+    assert attestation["payload"]["reasonCode"] == "erasure"
+    assert ANN not in json.dumps(attestation)
