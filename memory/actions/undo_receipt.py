@@ -5,7 +5,7 @@ marked is unmarked. Source: the product contract, "Built-in correction routes".
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -186,13 +186,17 @@ class _Undoing:
         if self.record.status != "active" or self.record.confirmed_at != self.receipt.made_at:
             raise UndoClosed(reason="changed")
         before = self.receipt.state_before
-        bindings_text = canonical(before["bindings"])
-        self._check_slot_is_free(self.record, before["level"], bindings_text)
+        was = replace(
+            self.record, level=before["level"], bindings_text=canonical(before["bindings"])
+        )
+        # A parent may have come or tightened since: not even an undo goes beyond it.
+        bounds = self._bounds_of(was, self.record.valid_until)
+        bindings_text = canonical(bounds.bindings)
         update_records(
             self.act.tenant_id,
             [self.record.id],
             self.act.at,
-            level=before["level"],
+            level=bounds.level,
             bindings_text=bindings_text,
             bindings_hash=bindings_hash(bindings_text),
             broadened=before["broadened"],

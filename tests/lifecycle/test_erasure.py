@@ -19,7 +19,7 @@ from memory.log_entry import NewEntry
 from memory.tenancy import tenant_context
 from tests.builders import ApiClient, TenantKit
 from tests.kindgi.server import served
-from tests.lifecycle.facts import count, value, write
+from tests.lifecycle.facts import count, write
 from tests.lifecycle.test_holds import place
 from tests.records.builders import a_record, body_of, refusal
 

@@ -39,7 +39,7 @@ class RecordStates(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ids: list[str] = []
-        self.forgotten: set[str] = set()
+        self.forgotten: dict[str, tuple[str, str]] = {}
         self.statuses: dict[str, str] = {}
         self.receipts: list[str] = []
         self.prefix = f"s{next(_tokens)}-"
@@ -117,13 +117,18 @@ class RecordStates(RuleBasedStateMachine):
         memory = self.agent if of_agent else self.app
         self._note(self._post(memory, RECORDS, body, 201, 202, 409, 422))
 
-    @rule(key=KEYS, person=PEOPLE, bindings=BINDINGS, again=PICK)
-    def an_agent_infers(self, key: str, person: str, bindings: Any, again: int) -> None:
-        """Something new, or what was said or forgotten before."""
-        old = sorted(self.forgotten)
-        value = old[again % len(old)] if old and again % 2 else self._value()
-        body = an_inference(value, key=key, subject=self.prefix + person, bindings=bindings)
+    @rule(key=KEYS, person=PEOPLE, bindings=BINDINGS)
+    def an_agent_infers(self, key: str, person: str, bindings: Any) -> None:
+        body = an_inference(self._value(), key=key, subject=self.prefix + person, bindings=bindings)
         self._note(self._post(self.agent, RECORDS, body, 201, 202, 409))
+
+    @rule(bindings=BINDINGS, number=PICK)
+    def an_agent_infers_what_was_forgotten(self, bindings: Any, number: int) -> None:
+        if self.forgotten:
+            value = sorted(self.forgotten)[number % len(self.forgotten)]
+            subject, key = self.forgotten[value]
+            body = an_inference(value, key=key, subject=subject, bindings=bindings)
+            self._post(self.agent, RECORDS, body, 202, 409)
 
     @rule(key=KEYS, person=PEOPLE, bindings=BINDINGS, broaden=st.booleans())
     def a_person_corrects(self, key: str, person: str, bindings: Any, broaden: bool) -> None:
@@ -154,7 +159,7 @@ class RecordStates(RuleBasedStateMachine):
         after = {one.id: one for one in self._records()}
         for one_id, one in before.items():
             if after[one_id].status == "deleted" and one.value_text is not None:
-                self.forgotten.add(json.loads(one.value_text))
+                self.forgotten[json.loads(one.value_text)] = (one.subject_id, one.key)
         if with_undo:
             self._receipt(answer)
 
@@ -175,7 +180,7 @@ class RecordStates(RuleBasedStateMachine):
             for one in answer.get("records", ()):
                 self._note(one)
                 # What its person took back is theirs again.
-                self.forgotten.discard(one["value"])
+                self.forgotten.pop(one["value"], None)
 
     @rule(bindings=BINDINGS)
     def something_happens(self, bindings: Any) -> None:
@@ -227,7 +232,7 @@ class RecordStates(RuleBasedStateMachine):
                 "WHERE r.id = v.record_id AND r.review IS NULL AND starts_with(r.subject_id, %s)",
                 [self.prefix],
             )
-            assert not self.forgotten & {json.loads(row[0]) for row in cursor.fetchall()}
+            assert not self.forgotten.keys() & {json.loads(row[0]) for row in cursor.fetchall()}
 
     def teardown(self) -> None:
         """Every door, once everything is done."""

@@ -159,3 +159,23 @@ def test_an_undo_brings_nothing_back_whose_parent_has_ended_since(app: Memory) -
     answer = app.client.post(f"/v1/memory/receipts/{number}/undo", {})
     assert refusal(answer, 409, "undo-closed") == {"reason": "changed"}
     assert app.list() == []
+
+
+def test_an_undo_of_a_confirmation_stays_within_a_parent_that_came_since(app: Memory) -> None:
+    app.remember("c", key="k.c", id="c", derived_from=["p"])
+    path = f"{RECORDS}/c/routes/confirm"
+    number = body_of(app.client.post(path, {}), 200)["receipt"]["number"]
+    app.remember("p", key="k.p", id="p", level="task", bindings={"t": 1})
+    body_of(app.client.post(f"/v1/memory/receipts/{number}/undo", {}), 200)
+    assert scope(app.get("c"))[:2] == ("task", {"t": 1})
+
+
+def test_a_late_parent_cuts_along_every_way_down(app: Memory) -> None:
+    """Twice through the same record, by a shorter and by a longer way: what comes second goes on down, too."""
+    app.remember("b", key="k.b", id="b", derived_from=["a"])
+    app.remember("c", key="k.c", id="c", derived_from=["a", "b"])
+    app.remember("d", key="k.d", id="d", derived_from=["c"])
+    app.remember("x", key="k.b", level="task", bindings={"t": 1})
+    app.remember("a", key="k.a", id="a", level="task", bindings={"t": 1})
+    for one in ("b", "c", "d"):
+        refusal(app.client.get(f"{RECORDS}/{one}"), 404, "record-not-found")
