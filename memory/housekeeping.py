@@ -14,6 +14,7 @@ from django.db import connection
 
 from memory.access import Principal, system_principal
 from memory.actions.back_fill_embeddings import back_fill_embeddings
+from memory.actions.refresh_stale import refresh_stale
 from memory.actions.run_erasure import run_due_erasures
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
@@ -24,6 +25,7 @@ from memory.tenancy import all_tenants, tenant_context
 log = structlog.get_logger("kindmem.worker")
 
 _ANSWERS_OF_ONE_STEP = 500
+_REFRESH_SECONDS = 3.0
 _DROP_OLD_ANSWERS = """
 DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
   SELECT tenant_id, principal, key FROM idempotency_key
@@ -64,11 +66,13 @@ def drop_old_answers(tenant_id: UUID, slug: str) -> None:
 
 
 def server(tenant_id: UUID, slug: str, id: str) -> Principal:
-    """The server itself at work in one tenant; its log entries are of the tenant's hash version."""
+    """The server itself at work in one tenant: in its language, its log entries of its hash version."""
     with tenant_context(tenant_id), connection.cursor() as cursor:
-        cursor.execute("SELECT hash_version FROM tenant WHERE id = %s::uuid", [tenant_id])
-        (version,) = cursor.fetchone()
-    return system_principal(tenant_id, slug, id=id, hash_version=version)
+        cursor.execute(
+            "SELECT hash_version, search_language FROM tenant WHERE id = %s::uuid", [tenant_id]
+        )
+        version, language = cursor.fetchone()
+    return system_principal(tenant_id, slug, id=id, hash_version=version, search_language=language)
 
 
 @for_each_tenant
@@ -81,6 +85,12 @@ def sweep(tenant_id: UUID, slug: str) -> None:
 def erase(tenant_id: UUID, slug: str) -> None:
     """Erasures that wait, each to its end."""
     run_due_erasures(server(tenant_id, slug, "eraser"))
+
+
+@for_each_tenant
+def refresh(tenant_id: UUID, slug: str) -> None:
+    """Stale views that are refreshed in the background; a few seconds a turn, because their sources may be slow."""
+    refresh_stale(principal=server(tenant_id, slug, "refresh"), most_seconds=_REFRESH_SECONDS)
 
 
 _ROUNDS = Rounds()
@@ -100,5 +110,6 @@ JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),
     ("run-erasures", 3.0, erase),
+    ("refresh-stale", 5.0, refresh),
 ]
 """Name, seconds between two turns, what to call."""

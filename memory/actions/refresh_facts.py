@@ -40,11 +40,12 @@ from memory.search.index import EMBED_WITHIN_SECONDS
 from memory.tenancy import tenant_context
 
 SECONDS_IN_ALL = 2.0
+BEING_CHANGED = "fact-changing"
 # The rest is for writing what was found.
 _SHARE_OF_LOOKING = 0.9
 _LEAST_LOCK_SECONDS = 0.05
 _BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
-_CHANGING = "fact-changing"
+
 
 # Only while the revision that was looked after is still current: validators belong to its content.
 _NOTE_UNCHANGED = """
@@ -161,7 +162,7 @@ def _settle(server: Principal, fact: FactView, found: Found, deadline: float) ->
     except OperationalError as error:
         if not isinstance(error.__cause__, _BUSY):
             raise
-        return _CHANGING  # whoever holds the fact may hold its note too
+        return BEING_CHANGED  # whoever holds the fact may hold its note too
     if not isinstance(found, Failed):
         return None
     with _writing(server.tenant_id, deadline), connection.cursor() as cursor:
