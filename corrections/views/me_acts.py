@@ -64,8 +64,11 @@ def correct_by_route(visit: Visit, record_id: str, route: str) -> HttpResponse:
     """The form of one named route. An outside route's own form is elsewhere."""
     record = own_record(visit, record_id)
     found = find_route(visit.principal, route)
-    if found is None or found.audience != "person":
+    if found is None:
         raise RouteNotFound
+    if found.audience != "person":
+        messages.info(visit.request, _("An admin corrects this. Here is what you can do yourself."))
+        return HttpResponseRedirect(visit.url("memory", record.id))
     if found.url_template:
         return HttpResponseRedirect(found.url(visit.slug, record.id))
     if route == "confirm" and visit.request.method == "GET":

@@ -122,7 +122,7 @@ SELECT k.id, k.key, k.fit, k.subject_type, k.subject_id, k.source_type, k.eviden
        k.bindings_text, k.trust, k.captured_at, k.recorded_at, v.value_text, k.several_people
 FROM ranked k
 LEFT JOIN record_value v ON v.tenant_id = %(tenant)s::uuid AND v.record_id = k.id
-LEFT JOIN correction_route t ON t.tenant_id = %(tenant)s::uuid AND t.name = k.route
+LEFT JOIN correction_route t ON t.tenant_id = %(tenant)s::uuid AND t.name = k.route AND t.audience = 'person'
 WHERE (k.fit = 0 AND k.n <= {most_overdue} OR k.fit = k.best_fit AND k.place = 1 AND k.n <= {most_tied})
   AND k.key_number <= {most_keys}
 """

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from memory.access import Principal
+from memory.path_segments import segment_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,11 @@ class Route:
 
     def url(self, tenant_slug: str, record_id: str) -> str:
         """Where the record's person opens this route."""
-        record = quote(record_id, safe="")
         if self.url_template is not None:
-            return self.url_template.replace("{record_id}", record)
+            return self.url_template.replace("{record_id}", quote(record_id, safe=""))
         return (
-            f"{settings.KINDMEM_BASE_URL}/t/{tenant_slug}/memory/{record}"
-            f"/correct/{quote(self.name, safe='')}"
+            f"{settings.KINDMEM_BASE_URL}/t/{tenant_slug}/memory/{segment_of(record_id)}"
+            f"/correct/{segment_of(self.name)}"
         )
 
 
@@ -174,6 +174,9 @@ def register_unconfigured(principal: Principal, name: str, at: datetime) -> None
         )
 
 
-def correction_url(principal: Principal, record_id: str, route: str) -> str:
-    """Where a record's person opens its correction route."""
-    return (find_route(principal, route) or page_route(route)).url(principal.tenant_slug, record_id)
+def correction_url(principal: Principal, record_id: str, name: str) -> str:
+    """Where a record's person opens its correction route. An admin's route leads them to the product's own page."""
+    route = find_route(principal, name)
+    if route is None or route.audience != "person":
+        route = page_route(name)
+    return route.url(principal.tenant_slug, record_id)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memory.models import MemoryRecord, SealedCopy
+from memory.path_segments import segment_of
 from memory.records import clock
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
@@ -310,7 +311,9 @@ def test_a_name_that_nobody_knows_is_registered_unconfigured_with_the_built_in_p
     assert (route["configured"], route["page"], route["built_in"]) == (False, "built-in", False)
     answer = app.recall()
     assert answer["correction_route"] == "ask the desk"
-    assert answer["correction_url"].endswith(f"/{record['id']}/correct/ask%20the%20desk")
+    assert answer["correction_url"].endswith(
+        f"/{record['id']}/correct/{segment_of('ask the desk')}"
+    )
     form = {"new_value": "window", "context": {**ANN, "trip_id": "T1"}}
     corrected = act(app, record["id"], "ask the desk", **form)
     assert corrected["receipt"]["route"] == "ask the desk"
