@@ -74,8 +74,11 @@ class StoredEntry:
     payload_erased_at: str | None
     writer: str
 
-    def wire(self) -> dict[str, Any]:
-        """The LogEntry of the kindgi memory schema 1.3.0, stored texts as they are; absent keys left out."""
+    def wire(self, *, masked: bool = False) -> dict[str, Any]:
+        """The LogEntry of the kindgi memory schema 1.3.0, stored texts as they are; absent keys left out.
+
+        `masked` leaves the payload and its salt out and says so.
+        """
         body: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind,
@@ -86,7 +89,7 @@ class StoredEntry:
             body["actor"] = self.actor
         body["timestamp"] = self.timestamp
         body["sequence"] = self.sequence
-        if self.payload_text is not None:
+        if self.payload_text is not None and not masked:
             body["payload"] = Raw(self.payload_text)
         if self.content_hash is not None:
             body["contentHash"] = tag(self.content_hash)
@@ -96,10 +99,12 @@ class StoredEntry:
             body["causedByLogId"] = self.caused_by
         if self.hash_version != 1:
             body["hashVersion"] = self.hash_version
-        if self.payload_salt is not None:
+        if self.payload_salt is not None and not masked:
             body["payloadSalt"] = self.payload_salt
         if self.payload_erased_at is not None:
             body["payloadErasedAt"] = self.payload_erased_at
+        if masked:
+            body["meta"] = {"masked": True}
         return body
 
 

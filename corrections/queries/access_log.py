@@ -16,6 +16,7 @@ from memory.queries.run_log import STAMP
 ACTS: dict[str, Promise] = {
     "member.signed-in": _("Signed in"),
     "entry.revealed": _("Revealed an entry"),
+    "entries.revealed": _("Revealed entries by the API"),
     "record.revealed": _("Revealed a memory"),
     "log.exported": _("Exported a run"),
     "access-log.exported": _("Exported the access log"),

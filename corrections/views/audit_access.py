@@ -35,7 +35,7 @@ def access_log(visit: Visit) -> HttpResponse:
             "access": one,
             "words": ACTS.get(one.act, one.act),
             "reason": LOOKING_REASONS.get(one.details.get("reasonCode", ""), ""),
-            "sequence": one.details.get("sequence"),
+            "sequence": one.details.get("sequence", one.details.get("fromSequence")),
             "run": one.details.get("runId"),
         }
         for one in shown

@@ -54,6 +54,7 @@ LOG_ENTRY: dict[str, Any] = {
         "hashVersion": {"type": "integer"},
         "payloadSalt": TEXT,
         "payloadErasedAt": INSTANT,
+        "meta": {"type": "object", "properties": {"masked": {"type": "boolean"}}},
     },
 }
 

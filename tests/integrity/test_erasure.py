@@ -40,7 +40,9 @@ def test_an_erased_payload_of_version_2_stays_attested_before_and_after_the_next
     assert "payload" not in body
     assert "payloadSalt" not in body
     assert body["payloadErasedAt"]
-    word = reader.get("/v1/memory/runs/run-1/log", {"sinceSequence": 8}).json()["data"][0]
+    word = reader.get(
+        "/v1/memory/runs/run-1/log", {"sinceSequence": 8, "reveal": "routine-audit"}
+    ).json()["data"][0]
     assert (word["kind"], word["causedByLogId"]) == ("event-emitted", entries[3].id)
     assert word["payload"]["type"] == "payload.erased"
     assert verified_twice(live_acme).state is State.ERASED_ATTESTED
@@ -135,7 +137,11 @@ def test_who_may_erase_and_what(live_acme: TenantKit) -> None:
         erase_payloads(principal=admin, entry_ids=[governance["data"][0]["id"]], reason_code="r")
     assert erase(live_acme, entries[0]) == ErasureEffect(0, 1)
     assert erase(live_acme, entries[0]) == ErasureEffect(0, 0)
-    word = live_acme.client("auditor").get("/v1/memory/runs/run-1/log", {"sinceSequence": 8}).json()
+    word = (
+        live_acme.client("auditor")
+        .get("/v1/memory/runs/run-1/log", {"sinceSequence": 8, "reveal": "routine-audit"})
+        .json()
+    )
     with tenant_context(live_acme.id):
         attestation = [word["data"][0]["id"]]
         effect = erase_payloads(principal=admin, entry_ids=attestation, reason_code="r")

@@ -1,6 +1,6 @@
 """The run log over HTTP: append, batch, read, one entry, run heads."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from memory.access import Principal, own_scope
 from memory.actions.append_log_entries import already_stored, append_log_entries
+from memory.actions.reveal_entries import REVEAL_REASONS, is_masked, reveal_entries
 from memory.actions.seal_receipt import seal_receipt
 from memory.api import parameters
 from memory.api.json_text import dumps
@@ -39,6 +40,20 @@ _APPEND_ERRORS = (
     "run-reserved",
     "id-taken",
 )
+_REVEAL = parameters.choice(
+    "reveal",
+    REVEAL_REASONS,
+    "For auditors, to whom payloads are not shown otherwise: why. It is logged first.",
+)
+
+
+def _render(call: Call, entries: Sequence[StoredEntry]) -> Callable[[StoredEntry], dict[str, Any]]:
+    """How these entries are shown to the caller: an auditor is shown payloads once it is logged why."""
+    reason = call.query["reveal"]
+    if reason is None:
+        return lambda entry: entry.wire(masked=is_masked(call.principal, entry))
+    reveal_entries(principal=call.principal, entries=entries, reason=reason)
+    return StoredEntry.wire
 
 
 def _new_entry(call: Call, body: Mapping[str, Any]) -> NewEntry:
@@ -109,6 +124,7 @@ class RunLog(ApiView):
             ),
             parameters.choice("kind", LOG_KINDS),
             parameters.text("actor"),
+            _REVEAL,
             parameters.LIMIT,
             parameters.CURSOR,
         ),
@@ -136,7 +152,7 @@ class RunLog(ApiView):
             page(
                 entries,
                 query["limit"],
-                render=StoredEntry.wire,
+                render=_render(call, entries[: query["limit"]]),
                 next_cursor=lambda last: make_cursor(
                     call.principal, "readLog", filters, [last.sequence]
                 ),
@@ -182,12 +198,14 @@ class Entry(ApiView):
         id="memory.getLogEntry",
         summary="One entry",
         ability="read",
+        query=(_REVEAL,),
         answers={200: LOG_ENTRY},
         errors=("log-not-found",),
         tag="Run log",
     )
     def get(self, call: Call) -> Answer:
-        return Answer(200, entry_by_id(call.principal, call.path["entry_id"]).wire())
+        entry = entry_by_id(call.principal, call.path["entry_id"])
+        return Answer(200, _render(call, [entry])(entry))
 
 
 class Runs(ApiView):
