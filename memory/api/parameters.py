@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from typing import Any
 
 from django.http import QueryDict
@@ -11,10 +10,8 @@ from django.http import QueryDict
 from memory import admission
 from memory.api.shapes import Schema, Shape
 from memory.errors import BadInput, UnknownField
+from memory.instants import instant
 
-_INSTANT = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
-)
 _INTEGER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
@@ -27,30 +24,6 @@ class Parameter:
     schema: Schema
     description: str = ""
     default: Any = None
-
-
-def instant(text: str) -> datetime:
-    """An aware UTC instant from an RFC 3339 time. Digits past microseconds are cut. Raises ValueError."""
-    match = _INSTANT.fullmatch(text)
-    if match is None:
-        raise ValueError("must be an RFC 3339 time with a zone, such as 2026-01-31T09:30:00Z")
-    day, clock, fraction, zone = match.groups()
-    zone = "+00:00" if zone in "Zz" else zone
-    try:
-        parsed = datetime.fromisoformat(f"{day}T{clock}{(fraction or '')[:7]}{zone}")
-        return parsed.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("is not a time that exists") from None
-
-
-def day(text: str) -> date:
-    """A date from `YYYY-MM-DD`. Raises ValueError."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        try:
-            return date.fromisoformat(text)
-        except ValueError:
-            pass
-    raise ValueError("must be a date that exists, such as 2026-01-31")
 
 
 def text(name: str, description: str = "", *, most: int = 256) -> Parameter:

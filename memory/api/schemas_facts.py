@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from memory.access import SCOPE_KEYS
-from memory.api.parameters import instant
 from memory.api.schemas_log import HASH, SCOPE, SCOPE_OUT
 from memory.api.shapes import ANY, ID, INSTANT, TEXT, Shape, array_of, shape
-from memory.errors import BadInput
 from memory.fact_shape import (
     MOST_CAUSES,
     MOST_SUBJECTS,
@@ -24,6 +22,7 @@ from memory.fact_shape import (
     Source,
     Subject,
 )
+from memory.instants import instant
 from memory.log_entry import ABSENT
 
 MOST_DAYS = 36_500
@@ -159,7 +158,7 @@ FACT_REVISIONS: dict[str, Any] = {
 
 
 def draft_of(body: Mapping[str, Any]) -> FactDraft:
-    """The draft in a body that WRITE_FACT took. Raises BadInput for a time that doesn't exist."""
+    """The draft in a body that WRITE_FACT took."""
     return FactDraft(
         type=body["type"],
         scope=body["scope"],
@@ -179,7 +178,7 @@ def draft_of(body: Mapping[str, Any]) -> FactDraft:
 
 
 def change_of(body: Mapping[str, Any]) -> FactChange:
-    """The change in a body that SUPERSEDE_FACT took. Raises BadInput for a time that doesn't exist."""
+    """The change in a body that SUPERSEDE_FACT took."""
     return FactChange(
         content=body["content"],
         retention=_retention(body),
@@ -192,22 +191,15 @@ def change_of(body: Mapping[str, Any]) -> FactChange:
     )
 
 
-def _instant(body: Mapping[str, Any], name: str, at: str = "") -> datetime | None:
-    if name not in body:
-        return None
-    try:
-        return instant(body[name])
-    except ValueError as error:
-        raise BadInput.at(f"{at}/{name}", str(error)) from None
+def _instant(body: Mapping[str, Any], name: str) -> datetime | None:
+    return instant(body[name]) if name in body else None
 
 
 def _retention(body: Mapping[str, Any]) -> Retention | None:
     said = body.get("retention")
     if said is None:
         return None
-    return Retention(
-        _instant(said, "keepUntil", "/retention"), said.get("keepDays"), said.get("legalHold")
-    )
+    return Retention(_instant(said, "keepUntil"), said.get("keepDays"), said.get("legalHold"))
 
 
 def _source(body: Mapping[str, Any]) -> Source | None:
@@ -219,7 +211,7 @@ def _source(body: Mapping[str, Any]) -> Source | None:
         kind=said["kind"],
         uri=said.get("uri"),
         ttl_seconds=freshness.get("ttlSeconds"),
-        last_verified_at=_instant(freshness, "lastVerifiedAt", "/source/freshness"),
+        last_verified_at=_instant(freshness, "lastVerifiedAt"),
         etag=freshness.get("etag"),
         source_version=freshness.get("sourceVersion"),
         strategy=refresh["strategy"],

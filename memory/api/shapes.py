@@ -4,12 +4,13 @@ Messages name the rule and never the value. A property that the shape doesn't kn
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jsonschema_rs
 
 from memory.errors import BadInput, UnknownField
+from memory.instants import day, instant
 
 Schema = Mapping[str, Any]
 _MOST_ISSUES = 20
@@ -37,12 +38,29 @@ def array_of(part: Schema, *, most: int, least: int = 0) -> dict[str, Any]:
     return {"type": "array", "items": dict(part), "minItems": least, "maxItems": most}
 
 
+def _is_read_by(read: Callable[[str], object]) -> Callable[[str], bool]:
+    def reads(text: str) -> bool:
+        try:
+            read(text)
+        except ValueError:
+            return False
+        return True
+
+    return reads
+
+
+_FORMATS = {"date-time": _is_read_by(instant), "date": _is_read_by(day)}
+"""Times and days are checked by what reads them: the validator's own formats take the year 0 and seconds that no clock shows."""
+
+
 class Shape:
     """A compiled shape. `check(value)` raises UnknownField or BadInput."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = dict(schema)
-        self._validator = jsonschema_rs.Draft202012Validator(self.schema, validate_formats=True)
+        self._validator = jsonschema_rs.Draft202012Validator(
+            self.schema, validate_formats=True, formats=_FORMATS
+        )
 
     def check(self, value: Any) -> None:
         if self._validator.is_valid(value):
@@ -108,9 +126,9 @@ def _issues(error: jsonschema_rs.ValidationError, at: str) -> list[dict[str, str
 
 def _format_message(name: str) -> str:
     if name == "date-time":
-        return "must be an RFC 3339 time with a zone, such as 2026-01-31T09:30:00Z"
+        return "must be an RFC 3339 time that exists, with a zone, such as 2026-01-31T09:30:00Z"
     if name == "date":
-        return "must be a date, such as 2026-01-31"
+        return "must be a date that exists, such as 2026-01-31"
     return f"must be a valid {name}"
 
 

@@ -16,10 +16,10 @@ from typing import Any
 from django.conf import settings
 
 from memory.admission import ID_MAX
-from memory.api.parameters import day, instant
 from memory.api.shapes import Shape
 from memory.canonical import canonical
 from memory.errors import BadInput, ValueTooLarge
+from memory.instants import day, instant
 from memory.records.bindings import check_scalars
 
 SCHEMA_FILE = Path(__file__).resolve().parent.parent / "schemas" / "memory-record.schema.json"
@@ -157,14 +157,14 @@ def read_draft(body: Mapping[str, Any]) -> Draft:
         evidence_kind=source["evidence"]["kind"],
         evidence_ref=source["evidence"]["ref"],
         observations=int(source["observations"]),
-        captured_at=_instant(source["captured_at"], "/source/captured_at"),
+        captured_at=instant(source["captured_at"]),
         captured_by=source["captured_by"],
         source_of_truth=source.get("source_of_truth"),
         level=scope["level"],
         bindings=bindings,
         bindings_text=canonical(bindings),
-        valid_from=_day(scope["valid_from"], "/scope/valid_from"),
-        valid_until=_day(scope["valid_until"], "/scope/valid_until"),
+        valid_from=_day(scope["valid_from"]),
+        valid_until=_day(scope["valid_until"]),
         revalidate_on=tuple(scope["revalidate_on"]),
         route=correction["route"],
         supersedes=tuple(correction["supersedes"]),
@@ -172,9 +172,7 @@ def read_draft(body: Mapping[str, Any]) -> Draft:
         derived_from=tuple(body.get("lineage", {}).get("derived_from", ())),
         sensitivity=lifecycle["sensitivity"],
         retain_value=lifecycle["retain_value_after_expiry"],
-        last_confirmed_at=(
-            None if confirmed is None else _instant(confirmed, "/usage/last_confirmed_at")
-        ),
+        last_confirmed_at=None if confirmed is None else instant(confirmed),
     )
 
 
@@ -186,17 +184,5 @@ def value_text(value: Any) -> str:
     return text
 
 
-def _instant(text: str, path: str) -> datetime:
-    try:
-        return instant(text)
-    except ValueError as error:
-        raise BadInput.at(path, str(error)) from None
-
-
-def _day(text: str | None, path: str) -> date | None:
-    if text is None:
-        return None
-    try:
-        return day(text)
-    except ValueError as error:
-        raise BadInput.at(path, str(error)) from None
+def _day(text: str | None) -> date | None:
+    return None if text is None else day(text)

@@ -1,6 +1,6 @@
 """Legal holds over HTTP. Admins place and read them; releasing takes two signed-in admins, and no API key takes part."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memory.actions.place_hold import place_hold
@@ -20,6 +20,7 @@ from memory.holds import (
     list_holds,
     preview,
 )
+from memory.instants import day, instant
 
 TAG = "Legal holds"
 _DAY = {"type": "string", "format": "date"}
@@ -81,8 +82,8 @@ _STATUS = parameters.choice("status", ("active", "released"), "Only those.")
 
 
 def _scope_of(said: dict[str, Any]) -> HoldScope:
-    def instant(name: str) -> datetime | None:
-        return parameters.instant(said[name]) if name in said else None
+    def time(name: str) -> datetime | None:
+        return instant(said[name]) if name in said else None
 
     def ids(name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(said.get(name, ())))
@@ -91,8 +92,8 @@ def _scope_of(said: dict[str, Any]) -> HoldScope:
         subject_ids=ids("subjects"),
         fact_types=ids("types"),
         run_ids=ids("runs"),
-        written_from=instant("from"),
-        written_until=instant("until"),
+        written_from=time("from"),
+        written_until=time("until"),
         fact_ids=ids("facts"),
         record_ids=ids("records"),
         covers_future=said.get("futureItems", False),
@@ -157,7 +158,7 @@ class LegalHolds(ApiView):
             matter=said["matter"],
             reason=said["reason"],
             scope=_scope_of(said["scope"]),
-            review_on=date.fromisoformat(said["reviewOn"])
+            review_on=day(said["reviewOn"])
             if "reviewOn" in said
             else (datetime.now(UTC) + timedelta(days=REVIEW_AFTER_DAYS)).date(),
         )

@@ -11,7 +11,7 @@ from memory.access import Principal
 from memory.actions.recall import Recalled, complete, recall
 from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, operation
-from memory.api.parameters import instant
+from memory.instants import instant
 from memory.api.schemas_records import RECALL, RECALL_RESULT, RECALL_RESULTS
 from memory.errors import BadInput
 from memory.queries.recall_candidates import Question, Subject

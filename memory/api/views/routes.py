@@ -6,7 +6,6 @@ from memory.actions.act_on_route import Form, act_on_route
 from memory.actions.register_route import change_route, register_route
 from memory.actions.undo_receipt import undo_receipt
 from memory.api.operation import Answer, ApiView, Call, operation
-from memory.api.parameters import day
 from memory.api.schemas_records import (
     ACTED,
     CHANGE_ROUTE,
@@ -19,7 +18,7 @@ from memory.api.schemas_records import (
 )
 from memory.api.views.record_acts import read_correction, read_evidence
 from memory.api.views.records import answer_with, pending
-from memory.errors import BadInput
+from memory.instants import day
 from memory.records.routes import find_routes
 
 TAG = "Correction routes"
@@ -79,14 +78,11 @@ class OneRoute(ApiView):
 
 
 def read_form(call: Call) -> Form:
-    """The filled-in form. Raises BadInput."""
+    """The filled-in form. Raises BadInput for a context that is none."""
     body: dict[str, Any] = dict(call.body)
     fields = {name: value for name, value in body.items() if name not in ("reason", "evidence")}
     if "since" in fields:
-        try:
-            fields["since"] = day(fields["since"])
-        except ValueError as error:
-            raise BadInput.at("/since", str(error)) from None
+        fields["since"] = day(fields["since"])
     correction = None
     if "new_value" in body:
         correction = read_correction(
