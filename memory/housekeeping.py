@@ -15,6 +15,7 @@ from django.db import connection
 from memory.access import Principal, system_principal
 from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.refresh_stale import refresh_stale
+from memory.actions.reindex_facts import reindex_changed_types
 from memory.actions.run_erasure import run_due_erasures
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
@@ -26,6 +27,7 @@ log = structlog.get_logger("kindmem.worker")
 
 _ANSWERS_OF_ONE_STEP = 500
 _REFRESH_SECONDS = 3.0
+_REINDEX_SECONDS = 3.0
 _DROP_OLD_ANSWERS = """
 DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
   SELECT tenant_id, principal, key FROM idempotency_key
@@ -93,6 +95,13 @@ def refresh(tenant_id: UUID, slug: str) -> None:
     refresh_stale(principal=server(tenant_id, slug, "refresh"), most_seconds=_REFRESH_SECONDS)
 
 
+@for_each_tenant
+def reindex(tenant_id: UUID, slug: str) -> None:
+    """Facts of types whose declaration changed their searches; `fill_in_vectors` makes their vectors."""
+    language = server(tenant_id, slug, "indexer").search_language
+    reindex_changed_types(tenant_id=tenant_id, language=language, most_seconds=_REINDEX_SECONDS)
+
+
 _ROUNDS = Rounds()
 
 
@@ -111,5 +120,6 @@ JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("sweep-retention", 3600.0, sweep),
     ("run-erasures", 3.0, erase),
     ("refresh-stale", 5.0, refresh),
+    ("reindex", 2.0, reindex),
 ]
 """Name, seconds between two turns, what to call."""

@@ -1,7 +1,8 @@
 """Declare what a fact type says about its facts: their searches, embedding model, shape, and how long they stay.
 
 A declaration replaces the one before as a whole. Windows hold for the facts that are there too, except those that say their own:
-their heads are set anew in the same transaction. Only an admin declares.
+their heads are set anew in the same transaction. When searches or model change, the worker brings the facts that are there to it.
+Only an admin declares.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from memory.content_schema import checked_schema
 from memory.embeddings.provider import available_models
 from memory.errors import BadInput, EmbeddingModelUnknown
 from memory.queries.fact_types import COLUMNS, DeclaredType, declared_type_of
+from memory.search.index import model_of
+from memory.type_policy import type_policy
 
 MOST_DAYS = 36_500
 
@@ -40,6 +43,15 @@ SET (keyword, semantic, embedding_model, content_schema, keep_days, delete_after
   = (excluded.keyword, excluded.semantic, excluded.embedding_model, excluded.content_schema, excluded.keep_days,
      excluded.delete_after_days, excluded.updated_by, clock_timestamp())
 RETURNING {COLUMNS}
+"""
+# A type without facts has nothing to look at, but for a write that still follows the declaration before.
+_REINDEX = """
+INSERT INTO reindexing AS r (tenant_id, type, looked_through_at)
+SELECT %(tenant)s::uuid, %(type)s::text, CASE WHEN EXISTS (
+  SELECT FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.type = %(type)s::text AND f.deleted_at IS NULL
+) THEN NULL ELSE clock_timestamp() END
+ON CONFLICT ON CONSTRAINT reindexing_pkey DO UPDATE
+SET (requested_at, after_fact_id, looked_through_at) = (excluded.requested_at, '', excluded.looked_through_at)
 """
 # Facts that say their own window are left alone. In order of ids, which is the order in which everybody locks.
 _WINDOWS = """
@@ -84,8 +96,12 @@ def declare_type(*, principal: Principal, type: str, declaration: Declaration) -
         "delete": delete,
         "writer": principal.writer,
     }
+    before = type_policy(principal.tenant_id, type)
     with connection.cursor() as cursor:
         cursor.execute(_DECLARE, parameters)
         declared = declared_type_of(cursor.fetchone())
         cursor.execute(_WINDOWS, parameters)
+        now = type_policy(principal.tenant_id, type)
+        if (before.keyword, model_of(before)) != (now.keyword, model_of(now)):
+            cursor.execute(_REINDEX, parameters)
     return declared

@@ -1,10 +1,13 @@
 """Bring the index of a tenant's facts to what their types and the tenant's language say now.
 
 Lexemes are cut again at once. A vector of another model than the type wants stays, and answers, until the back-fill has made the
-new one. Batches in transactions of their own; it may be stopped anywhere and run again.
+new one. Batches in transactions of their own; it may be stopped anywhere and run again. `reindex_facts` takes every fact;
+`reindex_changed_types`, the worker's, those of types whose declaration changed their searches, and of them only those whose index
+is not what it says.
 """
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,19 +15,56 @@ from uuid import UUID
 
 from django.db import connection
 
-from memory.search.index import reindex
+from memory.search.index import index_language, model_of, reindex
 from memory.tenancy import tenant_context
 from memory.type_policy import TypePolicy, type_policy
 
 BATCH = 200
+# No write lasts so long: one that began later follows the declaration that is there now.
+LONGEST_WRITE_SECONDS = 60
 
 _BATCH = """
 SELECT f.id, f.type, c.content_text
 FROM fact f
 JOIN fact_content c ON c.tenant_id = f.tenant_id AND c.fact_id = f.id AND c.version = f.current_version
-WHERE f.tenant_id = %(tenant)s::uuid AND f.id > %(after)s::text AND f.deleted_at IS NULL
+WHERE f.tenant_id = %(tenant)s::uuid AND f.id > %(after)s::text AND f.deleted_at IS NULL AND c.content_text IS NOT NULL
   AND (%(type)s::text IS NULL OR f.type = %(type)s::text)
 ORDER BY f.id LIMIT %(limit)s::int FOR SHARE OF f
+"""
+
+_NEXT_TYPE = """
+SELECT r.type, r.after_fact_id FROM reindexing r
+WHERE r.tenant_id = %(tenant)s::uuid
+  AND (r.looked_through_at IS NULL OR r.requested_at < clock_timestamp() - %(longest)s::int * interval '1 second')
+ORDER BY r.requested_at, r.type LIMIT 1 FOR UPDATE SKIP LOCKED
+"""
+_DIFFERING = """
+SELECT f.id, c.content_text
+FROM fact f
+JOIN fact_content c ON c.tenant_id = f.tenant_id AND c.fact_id = f.id AND c.version = f.current_version
+LEFT JOIN fact_document d ON d.tenant_id = f.tenant_id AND d.fact_id = f.id
+LEFT JOIN fact_embedding e ON e.tenant_id = f.tenant_id AND e.fact_id = f.id
+LEFT JOIN embedding_task t ON t.tenant_id = f.tenant_id AND t.fact_id = f.id
+WHERE f.tenant_id = %(tenant)s::uuid AND f.type = %(type)s::text AND f.id > %(after)s::text AND f.deleted_at IS NULL
+  AND c.content_text IS NOT NULL
+  AND ((d.fact_id IS NOT NULL) <> %(keyword)s::bool OR d.language <> %(language)s::text
+       OR CASE WHEN %(model)s::text IS NULL THEN e.fact_id IS NOT NULL OR t.fact_id IS NOT NULL
+          WHEN e.model = %(model)s::text THEN t.fact_id IS NOT NULL
+          ELSE t.model IS DISTINCT FROM %(model)s::text END)
+ORDER BY f.id LIMIT %(limit)s::int FOR SHARE OF f
+"""
+_GO_ON = """
+UPDATE reindexing SET after_fact_id = %(after)s::text WHERE tenant_id = %(tenant)s::uuid AND type = %(type)s::text
+"""
+# Looked through from end to end: over when nothing differed and no write can still follow another declaration.
+_LOOKED_THROUGH = """
+UPDATE reindexing SET after_fact_id = '', looked_through_at = clock_timestamp()
+WHERE tenant_id = %(tenant)s::uuid AND type = %(type)s::text
+"""
+_OVER = """
+DELETE FROM reindexing
+WHERE tenant_id = %(tenant)s::uuid AND type = %(type)s::text
+  AND requested_at < clock_timestamp() - %(longest)s::int * interval '1 second'
 """
 
 
@@ -68,3 +108,54 @@ def reindex_facts(
         after, facts = rows[-1][0], facts + len(rows)
         if progress is not None:
             progress(facts)
+
+
+def reindex_changed_types(*, tenant_id: UUID, language: str, most_seconds: float) -> int:
+    """Re-index the facts of types that changed their searches, until none is due or the time is over; how many it took."""
+    deadline = time.monotonic() + most_seconds
+    facts = 0
+    while time.monotonic() < deadline:
+        with tenant_context(tenant_id, durable=True):
+            taken = _one_batch(tenant_id, language)
+        if taken is None:
+            break
+        facts += taken
+    return facts
+
+
+def _one_batch(tenant_id: UUID, language: str) -> int | None:
+    """The next facts of the type that waits longest; how many there were. None when no type is due."""
+    given: dict[str, Any] = {"tenant": tenant_id, "longest": LONGEST_WRITE_SECONDS}
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT_TYPE, given)
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        type, after = row
+        policy = type_policy(tenant_id, type)
+        wanted: dict[str, Any] = {
+            **given,
+            "type": type,
+            "after": after,
+            "keyword": policy.keyword,
+            "model": model_of(policy),
+            "language": index_language(language),
+            "limit": BATCH,
+        }
+        cursor.execute(_DIFFERING, wanted)
+        rows = cursor.fetchall()
+        for fact_id, content_text in rows:
+            reindex(
+                tenant_id=tenant_id,
+                fact_id=fact_id,
+                policy=policy,
+                language=language,
+                content=json.loads(content_text),
+            )
+        if rows:
+            cursor.execute(_GO_ON, {**wanted, "after": rows[-1][0]})
+        else:
+            if not after:
+                cursor.execute(_OVER, wanted)
+            cursor.execute(_LOOKED_THROUGH, wanted)
+    return len(rows)

@@ -54,7 +54,7 @@ from memory.models.record import (
 )
 from memory.models.route import CorrectionRoute, PolicySource
 from memory.models.seal import Anchor, Checkpoint, SealLeaf
-from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting
+from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting, Reindexing
 from memory.models.sweep import DestroyedFact, Sweep, SweepClock
 from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
 
@@ -103,6 +103,7 @@ __all__ = [
     "RecordSupersession",
     "RecordUsage",
     "RecordValue",
+    "Reindexing",
     "RunHead",
     "RunVerification",
     "SealLeaf",

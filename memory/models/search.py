@@ -86,3 +86,18 @@ class EmbeddingTask(TenantModel):
 
     def __str__(self) -> str:
         return self.fact_id
+
+
+class Reindexing(TenantModel):
+    """A type whose facts are being brought to a declaration that changed their searches."""
+
+    type = models.TextField(primary_key=True)
+    requested_at = models.DateTimeField(db_default=Now())
+    after_fact_id = models.TextField(default="")
+    looked_through_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "reindexing"
+
+    def __str__(self) -> str:
+        return self.type

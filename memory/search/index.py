@@ -49,7 +49,7 @@ def prepare(
     text = text_of(content)
     language = index_language(language)
     analysis = analyse(text, language) if policy.keyword else None
-    model = _model_of(policy)
+    model = model_of(policy)
     vector = _vector_at_once(model, text, within_seconds) if model is not None else None
     return IndexPlan(language=language, analysis=analysis, embedding_model=model, vector=vector)
 
@@ -169,7 +169,7 @@ def reindex(
     analysis = analyse(text_of(content), language) if policy.keyword else None
     parameters: dict[str, Any] = {
         **_document_parameters(tenant_id, fact_id, language, analysis),
-        "model": _model_of(policy),
+        "model": model_of(policy),
     }
     with connection.cursor() as cursor:
         cursor.execute(_REINDEX, parameters)
@@ -192,7 +192,8 @@ def _document_parameters(
     }
 
 
-def _model_of(policy: TypePolicy) -> str | None:
+def model_of(policy: TypePolicy) -> str | None:
+    """The model that facts of the type are embedded by; None where meaning is not searched."""
     return (policy.embedding_model or default_model()) if policy.semantic else None
 
 

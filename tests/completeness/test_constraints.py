@@ -61,6 +61,7 @@ UNREACHABLE = {
     r"used_word_once": "the statement says ON CONFLICT",
     r"erasure_.*|destroyed_fact_.*": "the eraser and the sweep write these, in order",
     r"hold_.*|legal_hold_.*": "the actions on holds ask first",
+    r"reindexing_is_of_declared_type": "written in the transaction that declares it",
     r"sweep_.*": "the sweep takes its place by this very index, and says who has it",
     r"seal_leaf_.*|checkpoint_.*|anchor_.*": "the sealer alone writes these, under its lock",
     r"page_form_is_sent_once|page_link_ends_soon": "the pages' own actions name it",

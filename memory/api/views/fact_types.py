@@ -10,6 +10,7 @@ from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
 from memory.queries.fact_types import DeclaredType, declared_type, declared_types
+from memory.search.progress import type_progress
 
 _TAG = "Fact types"
 _DAYS = {"type": "integer", "minimum": 1, "maximum": MOST_DAYS}
@@ -44,6 +45,27 @@ FACT_TYPE: dict[str, Any] = {
         "createdAt": INSTANT,
         "updatedAt": INSTANT,
         "updatedBy": TEXT,
+        "indexing": {
+            "type": "object",
+            "description": "While the index of the type's facts is not yet what the declaration says.",
+            "required": ["toLookAt", "models"],
+            "properties": {
+                "toLookAt": {"type": "integer", "minimum": 0},
+                "models": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["model", "indexed", "pending"],
+                        "properties": {
+                            "model": TEXT,
+                            "indexed": {"type": "integer", "minimum": 0},
+                            "pending": {"type": "integer", "minimum": 0},
+                            "lastFailure": TEXT,
+                        },
+                    },
+                },
+            },
+        },
     },
 }
 _EXAMPLE = {
@@ -58,6 +80,11 @@ _EXAMPLE = {
 
 def _needs_registry(principal: Principal) -> None:
     principal.needs_role("admin", "owner", "auditor")
+
+
+def _with_progress(principal: Principal, declared: DeclaredType) -> dict[str, Any]:
+    progress = type_progress(principal.tenant_id, declared.type)
+    return declared.wire() | ({} if progress is None else {"indexing": progress.wire()})
 
 
 class FactTypes(ApiView):
@@ -88,7 +115,10 @@ class FactType(ApiView):
     @operation(
         id="memory.getType",
         summary="Read a declared type",
-        description="A type that nobody declared has both searches on, the default model, no schema and no window.",
+        description=(
+            "A type that nobody declared has both searches on, the default model, no schema and no window. `indexing` says how "
+            "far a change of its searches or its model is; until it is gone both models answer."
+        ),
         ability="read",
         answers={200: FACT_TYPE},
         errors=("permission-denied", "type-not-found"),
@@ -96,7 +126,8 @@ class FactType(ApiView):
     )
     def get(self, call: Call) -> Answer:
         _needs_registry(call.principal)
-        return Answer(200, declared_type(call.principal, call.path["type"]).wire())
+        declared = declared_type(call.principal, call.path["type"])
+        return Answer(200, _with_progress(call.principal, declared))
 
     @operation(
         id="memory.declareType",
@@ -124,4 +155,4 @@ class FactType(ApiView):
                 delete_after_days=retention.get("deleteAfterDays"),
             ),
         )
-        return Answer(200, declared.wire())
+        return Answer(200, _with_progress(call.principal, declared))

@@ -1,0 +1,2 @@
+DROP INDEX fact_freshness_in_background;
+DROP TABLE reindexing;
