@@ -443,6 +443,11 @@ class CheckpointNotFound(DomainError):
 
 
 @dataclass(eq=False)
+class VerificationNotFound(NotFound):
+    code = "verification-not-found"
+    message = "There is no such verification."
+
+
 class RunNotSealed(DomainError):
     code = "run-not-sealed"
     message = "No checkpoint covers this entry yet. The worker seals every few seconds; ask again."
@@ -491,7 +496,10 @@ class RateLimited(DomainError):
 
 class Unavailable(DomainError):
     code = "unavailable"
-    message = "The service can't answer right now. Nothing was changed; try again."
+    message = (
+        "The service can't answer right now. A change may or may not have been made: send it again with the same "
+        "Idempotency-Key."
+    )
 
 
 class TenantClosed(DomainError):
@@ -501,7 +509,7 @@ class TenantClosed(DomainError):
 
 class InternalError(DomainError):
     code = "internal-error"
-    message = "Something went wrong on our side. Nothing was changed. Quote the request id."
+    message = "Something went wrong on our side. Quote the request id."
 
 
 @dataclass(eq=False)

@@ -47,13 +47,15 @@ NO_BODY = Shape(shape({}))
 @dataclass(slots=True)
 class Answer:
     """A status and a body. `item_ref` names what the body holds (`fact:<id>`), so that a kept copy goes when it goes;
-    `scopes` are those that a replay checks the caller's grants on; `kept`: the action kept the answer itself."""
+    `scopes` are those that a replay checks the caller's grants on; `kept`: the action kept the answer itself.
+    `later` makes the body that is sent, once the transaction is done, where that takes waiting for somebody else."""
 
     status: int
     body: Any
     item_ref: str | None = None
     scopes: Sequence[Scope] = ()
     kept: bool = False
+    later: Callable[[], Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -222,7 +224,7 @@ def _run(
 
     begun: list[Principal] = []
 
-    def unit() -> HttpResponse:
+    def unit() -> tuple[HttpResponse, Callable[[], Any] | None]:
         key = idempotency.read_key(key_header)
         principal = authenticate(request, idempotency_key=key)
         begun.append(principal)
@@ -230,24 +232,27 @@ def _run(
         if call.digest is not None and key is not None:
             kept = idempotency.kept_answer(principal, key, call.digest, ability=declared.ability)
             if kept is not None:
-                return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"})
+                return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"}), None
         answer = handler(call)
         text = dumps(answer.body)
         if not answer.kept:
             parameters = call.keep_parameters(answer, text)
             if parameters is not None:
                 idempotency.keep(parameters)
-        return _json(answer.status, text, answer.headers)
+        return _json(answer.status, text, answer.headers), answer.later
 
     if declared.outside:
         return unit_outside(declared, handler, request, path, raw)
     try:
-        return in_transaction(unit, has_begun=lambda: bool(begun))
+        response, later = in_transaction(unit, has_begun=lambda: bool(begun))
     except LegalHoldActive as error:
         # After the rollback, so that the refusal stays.
         if begun:
             _note_refusal(begun[-1], declared.id, error)
         raise
+    if later is not None:
+        response.content = dumps(later()).encode()
+    return response
 
 
 def _note_refusal(principal: Principal, act: str, error: LegalHoldActive) -> None:

@@ -10,9 +10,9 @@ from django.http import HttpResponse
 
 from tests.api.endpoints import Endpoint, endpoints
 from tests.api.filled import Property, properties_of, with_value
+from tests.api.isolation import World
 from tests.api.makers import Place
 from tests.api.rows import ROWS
-from tests.builders import TenantKit
 
 NO_TIMES = (
     "2026-02-30T00:00:00Z",
@@ -79,9 +79,8 @@ _PARAMETERS = [
 
 
 @pytest.fixture
-def place(live_acme: TenantKit) -> Place:
-    may = ["read", "write", "append", "emit", "tenant-wide"]
-    return Place(live_acme.client("admin", may=may))
+def place(live_db: None, world: World) -> Place:
+    return world.mine
 
 
 def _sent(place: Place, endpoint: Endpoint, one: Property, text: str) -> HttpResponse:

@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
 
 from memory.access import Principal, own_scope
 from memory.actions.append_log_entries import already_stored, append_log_entries
 from memory.actions.reveal_entries import REVEAL_REASONS, is_masked, reveal_entries
 from memory.actions.seal_receipt import seal_receipt
 from memory.api import parameters
-from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import (
@@ -77,18 +75,12 @@ def _append(call: Call, bodies: list[Mapping[str, Any]]) -> list[StoredEntry]:
     return append_log_entries(principal=call.principal, run_id=run_id, entries=entries)
 
 
+def _sealed(principal: Principal, entry: StoredEntry) -> dict[str, Any]:
+    receipt = seal_receipt(principal, run_id=entry.run_id, sequence=entry.sequence)
+    return {**entry.wire(), "receipt": receipt}
+
+
 class RunLog(ApiView):
-    appended: tuple[Principal, StoredEntry] | None = None
-    """What `wait=sealed` waits for, once its transaction is over."""
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = super().dispatch(request, *args, **kwargs)
-        if self.appended is not None and response.status_code == 201:
-            principal, entry = self.appended
-            receipt = seal_receipt(principal, run_id=entry.run_id, sequence=entry.sequence)
-            response.content = dumps({**entry.wire(), "receipt": receipt}).encode()
-        return response
-
     @operation(
         id="memory.appendLog",
         summary="Append an entry to a run",
@@ -109,10 +101,11 @@ class RunLog(ApiView):
     )
     def post(self, call: Call) -> Answer:
         (entry,) = _append(call, [call.body])
-        if call.query["wait"] is not None:
-            self.appended = call.principal, entry
         scopes = [own_scope(call.principal, call.body["scope"])]
-        return Answer(201, entry.wire(), item_ref=f"entry:{entry.id}", scopes=scopes)
+        answer = Answer(201, entry.wire(), item_ref=f"entry:{entry.id}", scopes=scopes)
+        if call.query["wait"] is not None:
+            answer.later = lambda: _sealed(call.principal, entry)
+        return answer
 
     @operation(
         id="memory.readLog",

@@ -5,15 +5,12 @@ Policies are read from their sources after the transaction, when the request's c
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-
 from memory.access import Principal
 from memory.actions.recall import Recalled, complete, recall
-from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, operation
-from memory.instants import instant
 from memory.api.schemas_records import RECALL, RECALL_RESULT, RECALL_RESULTS
 from memory.errors import BadInput
+from memory.instants import instant
 from memory.queries.recall_candidates import Question, Subject
 from memory.records.bindings import read_context
 
@@ -26,23 +23,16 @@ def read_question(principal: Principal, body: dict[str, Any]) -> Question:
     subject = Subject(**body["subject"]) if "subject" in body else None
     if subject is None and principal.subject is not None:
         subject = Subject("user", principal.subject)
-    try:
-        as_of = instant(body["as_of"]) if "as_of" in body else None
-    except ValueError as error:
-        raise BadInput.at("/as_of", str(error)) from None
     return Question(
         context=read_context(body["context"]),
         keys=[body["key"]] if "key" in body else body.get("keys", ()),
         key_prefix=body.get("key_prefix"),
         subject=subject,
-        as_of=as_of,
+        as_of=instant(body["as_of"]) if "as_of" in body else None,
     )
 
 
 class Recall(ApiView):
-    recalled: dict[str, Recalled] | None = None
-    is_single = False
-
     @operation(
         id="memory.recall",
         summary="What may be used right now",
@@ -60,20 +50,18 @@ class Recall(ApiView):
     )
     def post(self, call: Call) -> Answer:
         question = read_question(call.principal, call.body)
-        self.is_single = "key" in call.body
-        self.recalled = recall(
+        is_single = "key" in call.body
+        recalled = recall(
             principal=call.principal, question=question, run_id=call.body.get("run_id")
         )
-        return Answer(200, self._body(self.recalled))
+        answer = Answer(200, _body(recalled, is_single=is_single))
+        if any(one.source for one in recalled.values()):
+            answer.later = lambda: _body(complete(recalled), is_single=is_single)
+        return answer
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = super().dispatch(request, *args, **kwargs)
-        if self.recalled is not None and any(one.source for one in self.recalled.values()):
-            response.content = dumps(self._body(complete(self.recalled))).encode()
-        return response
 
-    def _body(self, recalled: dict[str, Recalled]) -> dict[str, Any]:
-        if self.is_single:
-            (one,) = recalled.values()
-            return one.wire()
-        return {"results": {key: one.wire() for key, one in recalled.items()}}
+def _body(recalled: dict[str, Recalled], *, is_single: bool) -> dict[str, Any]:
+    if is_single:
+        (one,) = recalled.values()
+        return one.wire()
+    return {"results": {key: one.wire() for key, one in recalled.items()}}
