@@ -6,6 +6,7 @@
 PORT ?= 8000
 UP ?=
 PYTEST ?=
+BENCH ?=
 PYTHON_IN_VENV := .venv/bin/python
 RUN_TESTS := $(PYTHON_IN_VENV) -m pytest -n 2
 # Settings make keys where there are none; a check must not make them where the product keeps its own.
@@ -47,9 +48,9 @@ test-all: install-dev browser
 	KINDMEM_TEST_POSTGRES=16 $(RUN_TESTS) $(PYTEST)
 	KINDMEM_TEST_POSTGRES=18 $(RUN_TESTS) $(PYTEST)
 
-# Alone on the machine: what is measured must not share it with other tests.
+# Alone on the machine: what is measured must not share it with other tests. make bench BENCH="append search"
 bench: install-dev
-	$(PYTHON_IN_VENV) -m pytest -n 0 -s tests/benchmarks $(PYTEST)
+	$(PYTHON_IN_VENV) -m tests.benchmarks $(BENCH)
 
 faults: install-dev
 	$(PYTHON_IN_VENV) -m pytest -n 0 -m "faults or races" $(PYTEST)

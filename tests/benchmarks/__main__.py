@@ -1,0 +1,44 @@
+"""Runs every benchmark in turn, each in a process and on a database of its own, and ends with 1 when one of them fails.
+
+Run: python -m tests.benchmarks [name …], such as `append search`; all of them without a name. What they print are ratios of what
+ran interleaved, mostly; absolute figures are of this machine.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.benchmarks.harness import ROOT
+
+_SUFFIX = "_bench"
+
+
+def names() -> list[str]:
+    """Every benchmark's name, which is its module's without the suffix."""
+    found = Path(__file__).parent.glob(f"*{_SUFFIX}.py")
+    return sorted(path.stem.removesuffix(_SUFFIX) for path in found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(names())}")
+    wanted = parser.parse_args().names or names()
+    if unknown := sorted(set(wanted) - set(names())):
+        parser.error(f"there is no benchmark {', '.join(unknown)}")
+    failed = []
+    for name in wanted:
+        print(f"# {name}", flush=True)
+        started = time.monotonic()
+        module = f"tests.benchmarks.{name}{_SUFFIX}"
+        if subprocess.run([sys.executable, "-m", module], cwd=ROOT, check=False).returncode != 0:
+            failed.append(name)
+        print(f"# {name}: {time.monotonic() - started:.0f} s\n", flush=True)
+    if failed:
+        print(f"Failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
