@@ -8,8 +8,10 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from corrections.facts_shown import STATE_WORDS
 from corrections.queries.access_log import ACTS
 from corrections.remembered import STATE_NAMES, state_badge
+from corrections.templatetags.shown import visible
 from corrections.words import CHAIN_STATES, KINDS, LOOKING_REASONS
 
 ID_MAX = 256
@@ -168,6 +170,27 @@ class MemoryFilter(FilterForm):
     )
     agent = forms.CharField(label=_("Agent"), required=False, max_length=ID_MAX)
     since = _day(_("Since day"))
+
+    def moments(self) -> dict[str, Any]:
+        return {"since": _days(self)["since"]}
+
+
+class FactsFilter(FilterForm):
+    q = forms.CharField(
+        label=_("Search"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"data-filter": "", "type": "search"}),
+    )
+    state = forms.ChoiceField(
+        label=_("State"), required=False, choices=[("", _("In use")), *STATE_WORDS.items()]
+    )
+    type = forms.ChoiceField(label=_("Kind"), required=False)
+    since = _day(_("Since day"))
+
+    def __init__(self, *args: Any, types: list[str], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["type"].choices = [_ANY, *((one, visible(one)) for one in types)]  # type: ignore[attr-defined]  # a choice field
 
     def moments(self) -> dict[str, Any]:
         return {"since": _days(self)["since"]}

@@ -87,6 +87,12 @@ def marked(text: Any) -> SafeString:
     return format_html_join("", "{}", ((piece,) for piece in _marks(pieces)))
 
 
+@register.filter
+def visible(text: str) -> str:
+    """The same as plain text, for where no markup goes: options, titles, file names."""
+    return _HIDDEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
+
+
 def _marks(pieces: list[str]) -> Iterator[str]:
     for index, piece in enumerate(pieces):
         if index % 2 == 0:

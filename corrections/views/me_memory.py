@@ -108,13 +108,13 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
     routes = find_routes(visit.principal)
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)
-    quoted = _quoted(visit, record.evidence_ref)
+    quoted = quoted_entry(visit, record.evidence_ref)
     context = {
         "memory": remembered(record),
         "record": record,
         "statements": around.statements,
         "quoted": quoted,
-        "quote": _quote(quoted),
+        "quote": quote_of(quoted),
         "past": [_past(act) for act in history],
         "names": names_of(visit.principal, [act.actor for act in history]),
         "derived": [(one, key_words(key)) for one, key in around.derived],
@@ -132,7 +132,7 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
     return render_page(visit.request, "me/memory_detail.html", context)
 
 
-def _quoted(visit: Visit, entry_id: str) -> StoredEntry | None:
+def quoted_entry(visit: Visit, entry_id: str) -> StoredEntry | None:
     """The entry that is the evidence, when it is one and the reader may see it."""
     try:
         return entry_by_id(visit.principal, entry_id)
@@ -140,7 +140,7 @@ def _quoted(visit: Visit, entry_id: str) -> StoredEntry | None:
         return None
 
 
-def _quote(entry: StoredEntry | None) -> str | None:
+def quote_of(entry: StoredEntry | None) -> str | None:
     """What a message said, or its payload as it is; nothing of entries whose payload went."""
     if entry is None or entry.payload_text is None:
         return None

@@ -55,6 +55,7 @@ def scenery(kit: TenantKit) -> Scenery:
     rtl = a_record("تحب مقعد الممر 12A", key="food.notes_arabic")
     body_of(app.post("/v1/memory/records", rtl), 201)
     gone = body_of(app.post("/v1/memory/records", a_record("nuts", key="food.allergy")), 201)["id"]
+    fact = _facts(kit)
     receipt = ann.post(f"memory/{gone}/correct/forget", {"reason": "I never said so"})["Location"]
     result = auditor.post("audit/run/trip-pune/verify/")["Location"]
     revealed = auditor.post("audit/e/trip-pune/0/", {"reason": "complaint"})["Location"]
@@ -73,6 +74,9 @@ def scenery(kit: TenantKit) -> Scenery:
         "confirm": (ann, f"memory/{guessed}/correct/confirm"),
         "receipt": (ann, receipt),
         "receipts": (ann, "receipts/"),
+        "facts": (ann, "facts/"),
+        "facts-none-matches": (ann, "facts/?q=zebra"),
+        "fact": (ann, f"facts/{fact}/"),
         "settings": (ann, "settings/"),
         "forbidden": (ann, "audit/runs/"),
         "nothing-here": (ann, "memory/no-such-memory/"),
@@ -96,3 +100,21 @@ def scenery(kit: TenantKit) -> Scenery:
         "password": (auditor, "/account/password/change/"),
     }
     return Scenery(kit, ann, auditor, pages)
+
+
+def _facts(kit: TenantKit) -> str:
+    """A fact with three versions, one that nobody may break the page with, one from an agent."""
+    app = kit.client("app", users=["ann"])
+    first = {"type": "travel-profile", "scope": {"userId": "ann"},
+             "content": {"city": "Rome", "seat": "aisle", "notes": ["early flights", "no stops"]}}  # fmt: skip
+    fact = body_of(app.post("/v1/memory/facts", first), 201)["id"]
+    path = f"/v1/memory/facts/{fact}"
+    changed = {"city": "Oslo", "seat": "aisle", "notes": ["early flights", "one stop at most"]}
+    body_of(app.post(f"{path}/supersede", {"content": changed}), 200)
+    body_of(app.post(f"{path}/verify"), 200)
+    hostile = {**first, "type": "note", "content": {"text": LONG_WORD + " \u202egnp.exe"}}
+    body_of(app.post("/v1/memory/facts", hostile), 201)
+    agent = kit.client("agent", users=["ann"])
+    noted = {**first, "type": "ملاحظة", "content": "يفضل الرحلات الصباحية 7:30"}
+    body_of(agent.post("/v1/memory/facts", noted), 201)
+    return str(fact)

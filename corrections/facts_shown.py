@@ -1,0 +1,124 @@
+"""A fact in plain words: what it says, how far it was checked, who wrote it, where it applies, why it is kept."""
+
+import json
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from corrections.words import Badge
+from memory.fact_shape import FactView
+
+PREVIEW_MAX = 2000
+_BADGES = {
+    "unverified": Badge("?", gettext_lazy("Not checked"), "warn"),
+    "asserted": Badge("“", gettext_lazy("Stated"), "info"),
+    "verified": Badge("✓", gettext_lazy("Checked"), "ok"),
+    "stale": Badge("⌛", gettext_lazy("Not up to date"), "warn"),
+    "removed": Badge("∅", gettext_lazy("Not used any more"), ""),
+}
+STATE_WORDS = {
+    "unchecked": gettext_lazy("Not checked"),
+    "checked": gettext_lazy("Checked"),
+    "stale": gettext_lazy("Not up to date"),
+    "removed": gettext_lazy("Not used any more"),
+}
+_TEXT_NAMES = ("text", "content", "message", "summary", "value")
+
+
+def badge_of(fact: FactView) -> Badge:
+    if fact.invalidated_at is not None and fact.invalidation_reason != "superseded":
+        return _BADGES["removed"]
+    return _BADGES["stale" if fact.is_stale else fact.trust]
+
+
+def who_reads(fact: FactView) -> str:
+    """Who can still use it, in one sentence."""
+    if badge_of(fact) is _BADGES["removed"]:
+        return _("No agent reads it any more.")
+    if fact.is_stale:
+        return _("It is older than it may be; agents are told so until it has been read anew.")
+    return {
+        "unverified": _("An agent wrote it and nobody has checked it; agents are told so."),
+        "asserted": _("An application or a person stated it; agents read it."),
+        "verified": _("Somebody with the right has checked it; agents read it."),
+    }[fact.trust]
+
+
+def preview(fact: FactView) -> str | None:
+    """The content as one line; None when it lies elsewhere or is gone."""
+    text = fact.content_text
+    if text is None:
+        return None
+    if len(text) > PREVIEW_MAX:
+        return text[:PREVIEW_MAX]
+    value = json.loads(text)
+    if isinstance(value, dict):
+        told = [value[name] for name in _TEXT_NAMES if isinstance(value.get(name), str)]
+        if told:
+            return str(told[0])
+    return value if isinstance(value, str) else text
+
+
+def where_words(fact: FactView) -> str:
+    """The containers that its scope names."""
+    names = {
+        "userId": _("about you"),
+        "orgId": _("organisation %(id)s"),
+        "projectId": _("project %(id)s"),
+        "threadId": _("conversation %(id)s"),
+        "sessionId": _("session %(id)s"),
+        "participantId": _("with you as participant"),
+    }
+    scope = {key: id for key, id in fact.scope.items() if key in names}
+    if not scope:
+        return _("in the whole workspace")
+    return ", ".join(
+        names[key] % {"id": id} if "%(id)s" in names[key] else names[key]
+        for key, id in scope.items()
+    )
+
+
+def ladder(fact: FactView) -> list[tuple[str, str, bool]]:
+    """Why it is kept: each step in order, what it says here, and which one decides."""
+    kept, ends = fact.keep_ends_at, fact.expires_at
+    is_removed = badge_of(fact) is _BADGES["removed"]
+    steps = [
+        (_("Legal hold"), _("yes") if fact.is_held else _("none"), fact.is_held),
+        (
+            _("Must be kept until"),
+            _day(kept) if kept is not None and fact.is_kept else _("no such day"),
+            fact.is_kept and not fact.is_held,
+        ),
+        (
+            _("Removed"),
+            _("yes, erased by the next sweep") if is_removed else _("no"),
+            is_removed and not fact.is_held and not fact.is_kept,
+        ),
+        (
+            _("Last day"),
+            _day(ends) if ends is not None else _("none"),
+            ends is not None and not fact.is_held and not fact.is_kept and not is_removed,
+        ),
+    ]
+    is_decided = any(decides for _name, _says, decides in steps)
+    return [*steps, (_("Otherwise"), _("kept until it is removed"), not is_decided)]
+
+
+def _day(moment: object) -> str:
+    return str(moment)[:10]
+
+
+@dataclass(frozen=True, slots=True)
+class FactShown:
+    """One fact ready to be shown."""
+
+    fact: FactView
+    badge: Badge
+    preview: str | None
+    where: str
+    who_reads: str
+
+
+def shown(fact: FactView) -> FactShown:
+    return FactShown(fact, badge_of(fact), preview(fact), where_words(fact), who_reads(fact))
