@@ -304,6 +304,14 @@ def insert_hold(principal: Principal, new: NewHold) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
+def keep_records(tenant_id: UUID, hold_id: UUID, record_ids: Sequence[str]) -> int:
+    """Let an active hold keep these records too; how many it didn't keep before. In the caller's transaction."""
+    scope = HoldScope(record_ids=tuple(record_ids))
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP_RECORDS, {"tenant": tenant_id, "hold": hold_id, **scope.parameters()})
+        return int(cursor.rowcount)
+
+
 _LET_GO = """
 WITH matches AS (
   DELETE FROM {match} WHERE tenant_id = %(tenant)s::uuid AND hold_id = %(hold)s::uuid RETURNING {column} AS id

@@ -59,6 +59,8 @@ class NewRecord:
     observed_run: str | None = None
     status: str = "active"
     ended_at: datetime | None = None
+    deleted_at: datetime | None = None
+    deleted_reason: str | None = None
 
 
 def lock_thing(tenant_id: UUID, subject_type: str, subject_id: str, key: str) -> None:
@@ -179,7 +181,7 @@ _COLUMNS = (
         "request_digest",
         "status",
     ),
-    "ended_at",
+    *("ended_at", "deleted_at", "deleted_reason"),
 )
 _TYPES = {
     "observations": "int",
@@ -298,6 +300,25 @@ def add_observation(tenant_id: UUID, record_id: str, run_key: str, at: datetime)
             [tenant_id, record_id, run_key, at],
         )
         return cursor.rowcount == 1
+
+
+def link_imported(
+    tenant_id: UUID, record_id: str, *, superseded: Sequence[str], by: str | None
+) -> None:
+    """Say who replaced whom, as far as both are there, the one has ended and nobody else took its place."""
+    earlier = [*superseded, *([record_id] if by is not None else [])]
+    later = [*(record_id for _ in superseded), *([by] if by is not None else [])]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO record_supersession (tenant_id, superseded_id, successor_id, superseded_at) "
+            "SELECT o.tenant_id, o.id, n.id, o.ended_at FROM unnest(%(earlier)s::text[], %(later)s::text[]) AS p (o, n) "
+            "JOIN memory_record o ON o.tenant_id = %(tenant)s::uuid AND o.id = p.o "
+            "AND o.status IN ('superseded', 'deleted') "
+            "JOIN memory_record n ON n.tenant_id = %(tenant)s::uuid AND n.id = p.n AND n.id <> o.id "
+            "WHERE (o.subject_type, o.subject_id, o.key) = (n.subject_type, n.subject_id, n.key) "
+            "ON CONFLICT ON CONSTRAINT record_supersession_one_successor DO NOTHING",
+            {"tenant": tenant_id, "earlier": earlier, "later": later},
+        )
 
 
 def link_past(
