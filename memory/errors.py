@@ -442,12 +442,12 @@ class CheckpointNotFound(DomainError):
     message = "There is no checkpoint of this size."
 
 
-@dataclass(eq=False)
 class VerificationNotFound(NotFound):
     code = "verification-not-found"
     message = "There is no such verification."
 
 
+@dataclass(eq=False)
 class RunNotSealed(DomainError):
     code = "run-not-sealed"
     message = "No checkpoint covers this entry yet. The worker seals every few seconds; ask again."

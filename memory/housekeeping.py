@@ -17,6 +17,7 @@ from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.refresh_stale import refresh_stale
 from memory.actions.reindex_facts import reindex_changed_types
 from memory.actions.run_erasure import run_due_erasures
+from memory.actions.run_verifications import run_verifications
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
 from memory.errors import DomainError
@@ -113,12 +114,19 @@ def seal_moved(tenant_id: UUID, slug: str) -> None:
     _ROUNDS.took(tenant_id, since, sealed.looked_at)
 
 
+@for_each_tenant
+def verify(tenant_id: UUID, slug: str) -> None:
+    """Verifications that were asked for, a few seconds a turn."""
+    run_verifications(server(tenant_id, slug, "verifier"))
+
+
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("seal", 3.0, seal_moved),
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),
     ("run-erasures", 3.0, erase),
+    ("verify", 1.0, verify),
     ("refresh-stale", 5.0, refresh),
     ("reindex", 2.0, reindex),
 ]

@@ -105,8 +105,10 @@ def log_verification(principal: Principal, payload: dict[str, Any]) -> None:
         log.error("the record of governance takes no entry", invariant=error.invariant)
 
 
-def keep_verification(cursor: Any, principal: Principal, report: ChainReport) -> None:
-    """Keep for lists what was found of a whole run."""
+def keep_verification(
+    cursor: Any, principal: Principal, report: ChainReport, *, asked_by: str | None = None
+) -> None:
+    """Keep for lists what was found of a whole run. asked_by: a writer, when it is not the principal's own."""
     bad = report.first_bad
     cursor.execute(
         _KEEP,
@@ -117,6 +119,6 @@ def keep_verification(cursor: Any, principal: Principal, report: ChainReport) ->
             "to": report.to_sequence,
             "bad": bad.sequence if bad else None,
             "class": bad.tampering.value if bad else None,
-            "by": principal.writer,
+            "by": asked_by or principal.writer,
         },
     )

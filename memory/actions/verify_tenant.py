@@ -23,7 +23,7 @@ _STEP_SECONDS = 10.0
 """How long one transaction reads; the role's own limit is longer."""
 
 # Index skips, one look-up a run: a DISTINCT would read every entry.
-_RUNS = """
+RUNS = """
 WITH RECURSIVE logged AS (
   SELECT min(run_id) AS run_id FROM log_entry WHERE tenant_id = %(tenant)s::uuid
   UNION ALL
@@ -66,7 +66,7 @@ def verify_tenant(
     principal.needs_role("admin", "auditor", "owner")
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
         sealed_log = sealed_log_of(cursor, principal)
-        cursor.execute(_RUNS, {"tenant": principal.tenant_id})
+        cursor.execute(RUNS, {"tenant": principal.tenant_id})
         runs = [row[0] for row in cursor.fetchall()]
         contradicted = first_contradicted(cursor, principal.tenant_id, receipts)
     runs = sorted({*runs, *contradicted})

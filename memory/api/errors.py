@@ -68,6 +68,7 @@ STATUS: dict[str, int] = {
     "export-too-large": 413,
     "log-damaged": 409,
     "checkpoint-not-found": 404,
+    "verification-not-found": 404,
     "erasure-in-progress": 409,
     "idempotency-key-body-mismatch": 409,
     "idempotency-key-in-flight": 409,

@@ -94,14 +94,14 @@ RUN_HEAD: dict[str, Any] = {
 
 REPORT: dict[str, Any] = {
     "type": "object",
-    "required": ["state", "runId", "from", "to", "entries", "headHash", "unsealed", "erased"],
+    "required": ["state", "runId", "from", "to", "entries", "unsealed", "erased"],
     "properties": {
         "state": TEXT,
         "runId": TEXT,
-        "from": {"type": ["integer", "null"]},
-        "to": {"type": ["integer", "null"]},
+        "from": {"type": "integer"},
+        "to": {"type": "integer"},
         "entries": {"type": "integer"},
-        "headHash": {"type": ["string", "null"]},
+        "headHash": HASH,
         "unsealed": {"type": "integer"},
         "erased": {"type": "integer"},
         "checkpoint": {

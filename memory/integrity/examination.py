@@ -10,15 +10,24 @@ from uuid import UUID
 from memory.integrity.chain_sql import Cursor, verify_run_in_sql
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog
-from memory.integrity.sealed_run import SealComparison, run_seals, stored_records
+from memory.integrity.sealed_run import RunSeals, SealComparison, run_seals, stored_records
 from memory.integrity.sealed_run_sql import compare_in_sql
 from memory.integrity.states import ChainReport
 from memory.integrity.stored_run import StoredRunVerification
 from memory.integrity.verdict import verdict
 
+_ERASED = """
+SELECT count(*), count(*) FILTER (WHERE hash_version = 1) FROM log_entry
+WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND sequence <= %(to)s::bigint AND id = ANY (%(ids)s::text[])
+"""
+
 
 class RunExamination:
-    """One run, or a range of it, against the verified log of seals. `read` until it is through, then `report`."""
+    """One run, or a range of it, against the verified log of seals. `read` until it is through, then `report`.
+
+    `since`: what the first so many leaves of that log seal is taken on its signature, and the rest must join to it. Only `read`
+    knows of it.
+    """
 
     def __init__(
         self,
@@ -30,6 +39,7 @@ class RunExamination:
         sealed_log: SealedLog,
         first: int = 0,
         last: int | None = None,
+        since: int = 0,
         on_batch: Callable[[Progress], None] | None = None,
     ) -> None:
         self._tenant_id = tenant_id
@@ -46,11 +56,15 @@ class RunExamination:
             "sealed_to": self._seals.sealed_to,
             "attested_ids": self._seals.attested_ids,
         }
+        trusted = _trusted(cursor, tenant_id, self._seals, since)
         self._comparison = SealComparison(
-            self._seals, stored_records(cursor, tenant_id), first=first, last=last
+            self._seals,
+            stored_records(cursor, tenant_id),
+            first=trusted.sequence + 1 if trusted else first,
+            last=last,
         )
         self._reading = StoredRunVerification(
-            **self._key, seals=self._comparison, on_batch=on_batch
+            **self._key, seals=self._comparison, on_batch=on_batch, resume=trusted
         )
 
     def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
@@ -70,3 +84,17 @@ class RunExamination:
             cursor, self._tenant_id, self._seals, first=self._first, last=self._last
         )
         return verdict(chain, self._seals, bad, self._sealed_log)
+
+
+def _trusted(cursor: Cursor, tenant_id: UUID, seals: RunSeals, since: int) -> Progress | None:
+    """The last head of the run among the first `since` leaves, and what was erased up to it."""
+    vouched = [one.seal for one in seals.seals if one.leaf_index < since]
+    if not vouched:
+        return None
+    to = vouched[-1].to_sequence
+    ids = list(seals.attested_ids)
+    cursor.execute(_ERASED, {"tenant": tenant_id, "run": seals.run_id, "to": to, "ids": ids})
+    erased, linkage_only = cursor.fetchone()
+    return Progress(
+        to, vouched[-1].head_hash, entries=to + 1, erased=erased, linkage_only=linkage_only
+    )

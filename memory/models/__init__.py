@@ -33,6 +33,7 @@ from memory.models.log import (
     LogEntry,
     RunHead,
     RunVerification,
+    VerificationJob,
 )
 from memory.models.record import (
     ForgottenFingerprint,
@@ -112,4 +113,5 @@ __all__ = [
     "SweepClock",
     "Tenant",
     "UsedWord",
+    "VerificationJob",
 ]

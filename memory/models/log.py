@@ -103,3 +103,36 @@ class RunVerification(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.state}"
+
+
+class VerificationJob(TenantModel):
+    """A verification that the worker does: what was asked, how far it came, what it found."""
+
+    id = models.UUIDField(primary_key=True)
+    run_id = models.TextField(null=True)
+    from_sequence = models.BigIntegerField(null=True)
+    to_sequence = models.BigIntegerField(null=True)
+    is_incremental = models.BooleanField(default=False)
+    status = models.TextField(default="queued")
+    since_size = models.BigIntegerField(null=True)
+    checkpoint_size = models.BigIntegerField(null=True)
+    runs_done = models.IntegerField(default=0)
+    runs_total = models.IntegerField(default=0)
+    entries_done = models.BigIntegerField(default=0)
+    entries_total = models.BigIntegerField(default=0)
+    state = models.TextField(null=True)
+    found_text = models.TextField(null=True)
+    asked_by = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    cancel_asked_at = models.DateTimeField(null=True)
+    runner = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    attempts = models.IntegerField(default=0)
+
+    class Meta:
+        db_table = "verification_job"
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.status}"

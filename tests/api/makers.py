@@ -62,6 +62,14 @@ def sealed_run(place: Place) -> str:
     return name
 
 
+def verification(place: Place) -> str:
+    answer = place.client.post("/v1/memory/verifications", {"runId": run(place)})
+    assert answer.status_code == 202, answer.content
+    made = str(answer.json()["id"])
+    place.made.append(made)
+    return made
+
+
 def entry(place: Place) -> str:
     body = {
         "kind": "user-message",

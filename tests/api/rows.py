@@ -25,6 +25,7 @@ from tests.api.makers import (
     route_body,
     run,
     sealed_run,
+    verification,
 )
 from tests.api.makers_lifecycle import erasure, erasure_body, hold, hold_body
 
@@ -264,6 +265,18 @@ ROWS: dict[str, Row] = {
         201,
         body=lambda place: {"subject": place.user},
         names={"subject": lambda place, other: {"subject": other}},
+    ),
+    # verifications by the worker
+    "memory.listVerifications": Row(GOVERNORS | AUDITORS),
+    "memory.askVerification": Row(
+        GOVERNORS | AUDITORS,
+        202,
+        body=lambda place: {"runId": run(place)},
+        names={"runId": lambda place, other: {"runId": other}},
+    ),
+    "memory.getVerification": Row(GOVERNORS | AUDITORS, ids={"verification_id": verification}),
+    "memory.cancelVerification": Row(
+        GOVERNORS | AUDITORS, ids={"verification_id": verification}, body=lambda place: {}
     ),
     # retention, legal holds, erasures
     "memory.getRetention": Row(GOVERNORS | AUDITORS),

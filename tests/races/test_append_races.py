@@ -18,7 +18,7 @@ pytestmark = pytest.mark.races
 
 
 def chain_of(tenant: TenantKit, run: str) -> list[dict[str, object]]:
-    reader = tenant.client("auditor")
+    reader = tenant.client("admin")
     entries, cursor = [], None
     while True:
         page = reader.get(
