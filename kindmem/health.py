@@ -4,26 +4,42 @@
 them fails and no more, since anybody may ask.
 """
 
+import functools
 import time
+from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from kindmem.heartbeat import seconds_since_heartbeat
+from memory.api.errors import respond
+from memory.errors import MethodNotAllowed
 
 WORKER_LAG_LIMIT_SECONDS = 60
 _migrated_at: float | None = None
+_View = Callable[[HttpRequest], HttpResponse]
 
 
-@require_safe
+def _read_only(view: _View) -> _View:
+    @csrf_exempt
+    @functools.wraps(view)
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            return respond(MethodNotAllowed(allowed=["GET", "HEAD"]), request)
+        return view(request)
+
+    return answer
+
+
+@_read_only
 def livez(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ok"})
 
 
-@require_safe
+@_read_only
 def readyz(request: HttpRequest) -> HttpResponse:
     checks = {"database": _database(), "migrations": False, "worker": False}
     if checks["database"]:
@@ -61,6 +77,6 @@ def _migrations() -> bool:
     return True
 
 
-@require_safe
+@_read_only
 def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)

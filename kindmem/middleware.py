@@ -1,4 +1,7 @@
-"""Gives every request an id: the client's when it has the right shape, else a new one. Echoed, and bound to the log lines."""
+"""Gives every request an id: the client's when it has the right shape, else a new one. Echoed, and bound to the log lines.
+
+Also leaves out the body of an answer to HEAD, which views make as they do for GET.
+"""
 
 import re
 from collections.abc import Callable
@@ -23,4 +26,6 @@ class RequestIdMiddleware:
         structlog.contextvars.bind_contextvars(request_id=request_id)
         response = self.get_response(request)
         response["X-Request-Id"] = request_id
+        if request.method == "HEAD" and not response.streaming:
+            response.content = b""  # its length was said before
         return response

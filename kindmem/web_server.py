@@ -11,7 +11,7 @@ from typing import Any
 
 wsgi_app = "kindmem.wsgi:application"
 bind = os.environ.get("KINDMEM_BIND", "127.0.0.1:8000")
-worker_class = "gthread"
+worker_class = "kindmem.web_worker.Worker"
 workers = int(os.environ.get("KINDMEM_WEB_WORKERS", "2"))
 threads = int(os.environ.get("KINDMEM_WEB_THREADS", "4"))
 # Loaded once and forked: a worker that died is replaced in milliseconds, and workers share memory.
@@ -27,6 +27,9 @@ keepalive = 5
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
+
+# No header says where the application hangs or which path was asked for, whoever sends it.
+forwarder_headers = ""
 
 # The heartbeat file of each worker, in memory where there is such a place.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn unlinks it

@@ -42,6 +42,7 @@ log = structlog.get_logger("kindmem.request")
 T = TypeVar("T")
 _MOST_ATTEMPTS = 3
 NO_BODY = Shape(shape({}))
+_BROKEN_OFF = "ended early, or is framed wrongly"
 
 
 @dataclass(slots=True)
@@ -337,12 +338,21 @@ def _read_body(request: HttpRequest, declared: Operation) -> bytes | None:
     accept = request.META.get("HTTP_ACCEPT", "*/*")
     if not any(kind in accept for kind in ("*/*", "application/*", "application/json")):
         raise NotAcceptable
-    is_chunked = "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower()
+    coding = request.META.get("HTTP_TRANSFER_ENCODING", "").strip().lower()
+    if coding not in ("", "chunked"):
+        raise UnsupportedMediaType
     # Django reads no body without a length; the server under it ends a chunked one itself.
-    stream = request.META["wsgi.input"] if is_chunked else request
-    raw: bytes = stream.read(declared.max_bytes + 1)
+    stream = request.META["wsgi.input"] if coding else request
+    try:
+        raw: bytes = stream.read(declared.max_bytes + 1)
+    except OSError:
+        raise BadInput.at("", _BROKEN_OFF) from None
     if len(raw) > declared.max_bytes:
         raise BodyTooLarge(limit_bytes=declared.max_bytes)
+    # What is there of a body that ended early may itself be valid JSON, and is not what was meant.
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if not coding and length.isdecimal() and len(raw) < int(length):
+        raise BadInput.at("", _BROKEN_OFF)
     if not raw and not declared.body.schema["required"]:
         return b"{}"
     media = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()

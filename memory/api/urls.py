@@ -1,10 +1,9 @@
 """The routes of the binding API, version 1."""
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 
 from memory.api import converters  # noqa: F401  # registers the `id` converter before routes use it
-from memory.api.views import me
+from memory.api.views import description, me
 
 urlpatterns = [
     path("", include("memory.api.routes_lifecycle")),
@@ -13,7 +12,7 @@ urlpatterns = [
     path("", include("memory.api.routes_facts")),
     path("", include("memory.api.routes_records")),
     path("", include("memory.api.routes_retrieve")),
-    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
-    path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
+    path("openapi.json", description.Description.as_view(), name="openapi"),
+    path("docs", description.DocsPage.as_view(url_name="openapi"), name="docs"),
     path("memory/me", me.Me.as_view(), name="me"),
 ]
