@@ -29,7 +29,7 @@ def checked_schema(schema: dict[str, Any] | bool) -> str:
     text = canonical(schema)
     if len(text.encode()) > MOST_BYTES:
         raise _refused("", f"is larger than {MOST_BYTES} bytes")
-    if isinstance(schema, dict) and schema.get("$schema", DIALECT).rstrip("#") != DIALECT:
+    if isinstance(schema, dict) and schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         raise _refused("/$schema", f"must be {DIALECT}")
     _check_references(schema)
     try:
