@@ -20,6 +20,16 @@ def cell(value: object) -> str:
     return text
 
 
+def csv_line(values: Sequence[object]) -> bytes:
+    """One row of a file that begins with BOM."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow([cell(value) for value in values])
+    return text.getvalue().encode()
+
+
+BOM = b"\xef\xbb\xbf"
+
+
 def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """The whole file."""
     text = io.StringIO()

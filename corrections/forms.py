@@ -101,6 +101,18 @@ class ReasonForm(forms.Form):
     )
 
 
+class DownloadForm(forms.Form):
+    format = forms.ChoiceField(
+        label=_("File"),
+        choices=[
+            ("jsonl", _("JSON lines: everything as it is kept, for programs")),
+            ("csv", _("CSV: one table, for a spreadsheet")),
+        ],
+        widget=forms.RadioSelect,
+        initial="jsonl",
+    )
+
+
 class ExportForm(ReasonForm):
     format = forms.ChoiceField(
         label=_("File"),

@@ -1,12 +1,16 @@
 """One URL gives one full page, and to htmx at most one fragment of it: the server decides which of the two is asked for."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
 VARY = ("HX-Request", "HX-Request-Type", "HX-History-Restore-Request")
+
+
+_Response = TypeVar("_Response", bound=HttpResponseBase)
 
 
 class _Details(Protocol):
@@ -45,7 +49,7 @@ def render_page(
     return unkept(response)
 
 
-def unkept(response: HttpResponse) -> HttpResponse:
+def unkept(response: _Response) -> _Response:
     """Nothing of a signed-in page stays in a cache."""
     response["Cache-Control"] = "no-store"
     patch_vary_headers(response, VARY)

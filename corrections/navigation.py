@@ -39,8 +39,9 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Memory"), "memory-list"),
             (_("Facts"), "my-facts"),
             (_("My corrections"), "my-corrections"),
-            (_("Downloads"), "downloads"),
         ]
+        if not visit.is_guest:
+            links.append((_("Downloads"), "downloads"))
     if visit.may("owner", "admin", "auditor"):
         links += [
             (_("Runs"), "runs"),

@@ -12,6 +12,7 @@ from corrections.views import (
     audit_verify,
     entrance,
     me_acts,
+    me_downloads,
     me_facts,
     me_fix,
     me_memory,
@@ -35,6 +36,7 @@ _audit: list[URLPattern | URLResolver] = [
 
 _tenant: list[URLPattern | URLResolver] = [
     path("", entrance.home, name="home"),
+    path("proved/", entrance.proved, name="proved"),
     path("link/<slug:token>/", entrance.page_link, name="page-link"),
     path("memory/", me_memory.memory_list, name="memory-list"),
     path("memory/<any_id:record_id>/", me_memory.memory_detail, name="memory"),
@@ -47,6 +49,7 @@ _tenant: list[URLPattern | URLResolver] = [
     ),
     path("facts/", me_facts.facts, name="my-facts"),
     path("facts/<any_id:fact_id>/", me_facts.fact, name="my-fact"),
+    path("downloads/", me_downloads.downloads, name="downloads"),
     path("receipts/", me_receipts.receipts, name="my-corrections"),
     path("receipts/<any_id:number>/", me_receipts.receipt, name="receipt"),
     path("receipts/<any_id:number>/undo", me_acts.undo, name="undo"),

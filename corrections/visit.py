@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -83,7 +84,7 @@ class Visit:
         return reverse(name, args=[self.slug, *args])
 
 
-PageView = Callable[..., HttpResponse]
+PageView = Callable[..., HttpResponseBase]
 
 
 def in_tenant(*roles: str, about_self: bool = False) -> Callable[[PageView], PageView]:
@@ -94,7 +95,7 @@ def in_tenant(*roles: str, about_self: bool = False) -> Callable[[PageView], Pag
 
     def decorate(view: PageView) -> PageView:
         @functools.wraps(view)
-        def page(request: HttpRequest, tenant: str, **path: Any) -> HttpResponse:
+        def page(request: HttpRequest, tenant: str, **path: Any) -> HttpResponseBase:
             try:
                 with transaction.atomic():
                     visit = _open(request, tenant)

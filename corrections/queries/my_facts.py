@@ -113,3 +113,23 @@ def my_fact_revisions(
     if not found:
         raise FactNotFound
     return found
+
+
+def my_fact_versions(
+    principal: Principal, *, after: tuple[str, int] | None = None, limit: int
+) -> list[FactView]:
+    """Every version of every fact, by fact and version, at most `limit`. after: id and version of the last one seen."""
+    where, parameters = _mine(principal)
+    if after is not None:
+        where += " AND (f.id, r.version) > (%(after_id)s::text, %(after_version)s::int)"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {COLUMNS} FROM fact f {JOINS} WHERE {where} ORDER BY f.id, r.version LIMIT %(limit)s::int",
+            {
+                **parameters,
+                "after_id": after[0] if after else None,
+                "after_version": after[1] if after else None,
+                "limit": limit,
+            },
+        )
+        return [view_of(row) for row in cursor.fetchall()]

@@ -34,9 +34,12 @@ _MINE = (
 )
 
 
+ANY_STATE = "any"
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryFilters:
-    """`state` None: those that agents still use. `words` are looked for in keys and values."""
+    """`state` None: those that agents still use; or ANY_STATE. `words` are looked for in keys and values."""
 
     state: str | None = None
     words: str | None = None
@@ -63,7 +66,8 @@ def my_memory(
     """At most `limit`, newest first."""
     where = _MINE
     states = [filters.state] if filters.state else list(LIVE_STATES)
-    where += f" AND ({_STATE}) = ANY(%(states)s::text[])"
+    if filters.state != ANY_STATE:
+        where += f" AND ({_STATE}) = ANY(%(states)s::text[])"
     if filters.words:
         where += (
             " AND (position(lower(%(words)s::text) IN r.key) > 0"

@@ -22,7 +22,7 @@ class ReceiptLine:
     undone_at: datetime | None
 
 
-_MINE = """
+MY_RECEIPTS = """
 FROM receipt p JOIN memory_record r ON r.tenant_id = p.tenant_id AND r.id = p.record_id
 WHERE p.tenant_id = %(tenant)s::uuid AND r.subject_type = 'user' AND r.subject_id = %(subject)s::text
 """
@@ -38,7 +38,7 @@ def my_receipts(
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT p.number, p.route, p.record_id, r.key, p.scope_text, p.made_at, p.undo_until, p.undone_at "
-            f"{_MINE}{where} ORDER BY p.made_at DESC, p.number DESC LIMIT %(limit)s::int",
+            f"{MY_RECEIPTS}{where} ORDER BY p.made_at DESC, p.number DESC LIMIT %(limit)s::int",
             {
                 "tenant": principal.tenant_id,
                 "subject": principal.subject,
@@ -54,7 +54,7 @@ def my_receipt(principal: Principal, number: str) -> tuple[Receipt, str]:
     """The receipt and the key it is about. Raises ReceiptNotFound, also for another person's."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT r.key {_MINE} AND p.number = %(number)s::text",
+            f"SELECT r.key {MY_RECEIPTS} AND p.number = %(number)s::text",
             {"tenant": principal.tenant_id, "subject": principal.subject, "number": number},
         )
         row = cursor.fetchone()

@@ -7,6 +7,7 @@ from corrections.actions.export_entries import ENTRIES_MAX, Export, export_run
 from corrections.forms import EntriesFilter, ExportForm
 from corrections.htmx import render_page
 from corrections.paging import chips
+from corrections.proof import proof_wanted
 from corrections.queries.run_entries import count_of_entries, run_facts
 from corrections.visit import GOVERNING, Visit, in_tenant
 from memory.errors import LogNotFound
@@ -20,15 +21,18 @@ def export(visit: Visit, run_id: str) -> HttpResponse:
     if facts is None:
         raise LogNotFound
     filter_form = EntriesFilter(request.GET)
-    wanted = filter_form.wanted()
+    given = filter_form.wanted()
     form = ExportForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
+        wanted = proof_wanted(visit)
+        if wanted is not None:
+            return wanted
         return file_response(
             export_run(
                 principal=visit.principal,
                 run_id=run_id,
-                kind=wanted.get("kind"),
-                actor=wanted.get("actor"),
+                kind=given.get("kind"),
+                actor=given.get("actor"),
                 format=form.cleaned_data["format"],
                 reason=form.cleaned_data["reason"],
             )
@@ -36,8 +40,8 @@ def export(visit: Visit, run_id: str) -> HttpResponse:
     count = count_of_entries(
         visit.principal,
         run_id,
-        kind=wanted.get("kind"),
-        actor=wanted.get("actor"),
+        kind=given.get("kind"),
+        actor=given.get("actor"),
         most=ENTRIES_MAX + 1,
     )
     context = {

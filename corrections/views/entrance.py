@@ -43,6 +43,13 @@ def home(visit: Visit) -> HttpResponse:
     return HttpResponseRedirect(home_of(visit))
 
 
+@require_GET
+@in_tenant()
+def proved(visit: Visit) -> HttpResponse:
+    """Where a proof of identity in a new tab ends: back to the tab that waits for it."""
+    return unkept(render(visit.request, "state/proved.html"))
+
+
 @require_http_methods(["GET", "POST"])
 def page_link(request: HttpRequest, tenant: str, token: str) -> HttpResponse:
     """Asks before it opens: programs that look at links in messages must not use them up or sign anybody out."""

@@ -9,6 +9,7 @@ from corrections.acting import conflict, done_once, own_record, receipt_url
 from corrections.forms import FixForm
 from corrections.htmx import render_page
 from corrections.once import new_key
+from corrections.proof import needs_account, proof_wanted
 from corrections.queries.affected import SHOWN_MOST, Widening, is_still, widening_of
 from corrections.remembered import key_words, remembered, scope_words, value_of, value_words
 from corrections.visit import Visit, in_tenant
@@ -83,6 +84,8 @@ def widen(visit: Visit, record_id: str) -> HttpResponse:
     """Two steps on one address: the preview of the exact set, then the word that binds to it."""
     record = own_record(visit, record_id)
     request = visit.request
+    if visit.is_guest:
+        return needs_account(visit)
     form = FixForm(request.POST, needs_case=False)
     if not form.is_valid():
         again = FixForm(request.POST, needs_case=not record.bindings)
@@ -93,6 +96,9 @@ def widen(visit: Visit, record_id: str) -> HttpResponse:
         return _preview(visit, record, form, widening)
     if not is_still(widening, seal) or request.POST.get("count") != str(len(widening.affected)):
         return _preview(visit, record, form, widening, has_changed=True)
+    wanted = proof_wanted(visit)
+    if wanted is not None:
+        return wanted
     given = form.cleaned_data
 
     def act() -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from corrections.page_links import make_page_link
+from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.pages.people import Person, person
 from tests.records.builders import a_record, an_inference, body_of
@@ -77,6 +79,8 @@ def scenery(kit: TenantKit) -> Scenery:
         "facts": (ann, "facts/"),
         "facts-none-matches": (ann, "facts/?q=zebra"),
         "fact": (ann, f"facts/{fact}/"),
+        "downloads": (ann, "downloads/"),
+        "needs-account": (_guest(kit), "downloads/"),
         "settings": (ann, "settings/"),
         "forbidden": (ann, "audit/runs/"),
         "nothing-here": (ann, "memory/no-such-memory/"),
@@ -100,6 +104,15 @@ def scenery(kit: TenantKit) -> Scenery:
         "password": (auditor, "/account/password/change/"),
     }
     return Scenery(kit, ann, auditor, pages)
+
+
+def _guest(kit: TenantKit) -> Person:
+    """Whoever opened a page link: a person without an account."""
+    with tenant_context(kit.id):
+        link = make_page_link(principal=kit.principal("app", users=["ann"]), subject="ann")
+    guest = Person(kit, "person", 0, "", "ann")
+    guest.browser.post(link.path)
+    return guest
 
 
 def _facts(kit: TenantKit) -> str:

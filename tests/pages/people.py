@@ -3,8 +3,10 @@
 import re
 import secrets
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
+from allauth.account.internal.flows.login import record_authentication
 from django.contrib.auth import get_user_model
 from django.http import HttpResponse
 from django.test import Client
@@ -47,7 +49,7 @@ class Person:
 
 
 def person(kit: TenantKit, role: str = "auditor", subject: str | None = None) -> Person:
-    """A new signed-in member."""
+    """A new member who signed in just now."""
     email = f"{role}-{secrets.token_hex(4)}@example.com"
     if role == "person" and subject is None:
         subject = f"user-{secrets.token_hex(3)}"
@@ -56,7 +58,11 @@ def person(kit: TenantKit, role: str = "auditor", subject: str | None = None) ->
         principal=appointing, email=email, role=role, subject=subject, password=PASSWORD
     )
     made = Person(kit, role, member.user_id, email, subject)
-    made.browser.force_login(get_user_model().objects.get(pk=member.user_id))
+    user = get_user_model().objects.get(pk=member.user_id)
+    made.browser.force_login(user)
+    session = made.browser.session
+    record_authentication(SimpleNamespace(session=session), user, method="password")
+    session.save()
     return made
 
 

@@ -4,11 +4,14 @@ import csv
 import io
 import json
 import re
+from datetime import timedelta
 from urllib.parse import quote
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
@@ -174,6 +177,17 @@ def test_an_export_holds_what_the_filter_shows_and_is_logged_as_a_reveal(auditor
     assert lines[-1]["end"] == {"count": 2, "truncated": False, "head": lines[1]["entryHash"]}
     assert int(answer["Content-Length"]) == len(answer.content)
     assert "Exported a run" in text_of(auditor.get("audit/access/", {"act": "log.exported"}))
+
+
+def test_an_export_asks_who_it_is_again_after_five_minutes(auditor: Person) -> None:
+    append(auditor.kit, "r1", {})
+    form = {"format": "csv", "reason": "routine-audit"}
+    with time_machine.travel(timezone.now() + timedelta(minutes=6), tick=False):
+        asked = auditor.post("audit/run/r1/export/", form)
+        assert asked.status_code == 403
+        assert "Is it you?" in text_of(asked)
+        log = text_of(auditor.get("audit/access/", {"act": "log.exported"}))
+        assert "Nobody did that in these days" in log
 
 
 def test_a_csv_export_runs_no_formula_and_keeps_numbers(auditor: Person) -> None:

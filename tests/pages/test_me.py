@@ -1,17 +1,20 @@
 """What a person reads and does on their own pages."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from corrections.page_links import make_page_link
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
-from tests.pages.people import Person, person, text_of
+from tests.pages.people import PASSWORD, Person, person, text_of
 from tests.records.builders import a_record, an_inference, body_of
 
 PARTIAL = {"HX-Request": "true", "HX-Request-Type": "partial"}
@@ -234,6 +237,32 @@ def test_widening_a_set_that_changed_meanwhile_shows_it_again_and_saves_nothing(
     assert answer.status_code == 409
     assert "2 memories will stop being used" in text_of(answer)
     assert recalled(ann.kit)["value"] == "aisle"
+
+
+def test_widening_asks_who_it_is_again_and_keeps_the_form(ann: Person) -> None:
+    record = remember(ann.kit, "aisle")
+    with time_machine.travel(timezone.now() + timedelta(minutes=6), tick=False):
+        preview = ann.post(f"memory/{record}/widen", {"new_value": "window"})
+        asked = ann.post(f"memory/{record}/widen", sealed(preview, count="1"))
+        assert asked.status_code == 403
+        assert "Is it you?" in text_of(asked)
+        assert recalled(ann.kit)["value"] == "aisle"
+        ann.post("/account/reauthenticate/", {"password": PASSWORD})
+        receipt_of(ann.post(f"memory/{record}/widen", sealed(asked)))
+    assert recalled(ann.kit)["value"] == "window"
+
+
+def test_a_page_link_corrects_one_case_and_widens_nothing(acme: TenantKit) -> None:
+    record = remember(acme, "aisle")
+    with tenant_context(acme.id):
+        link = make_page_link(principal=acme.principal("app", users=["ann"]), subject="ann")
+    browser = Client()
+    browser.post(link.path)
+    form = f"/t/{acme.slug}/memory/{record}/correct/fix-value"
+    assert "Everywhere it applies" not in text_of(browser.get(form))
+    refused = browser.post(f"/t/{acme.slug}/memory/{record}/widen", {"new_value": "window"})
+    assert refused.status_code == 403
+    assert "This needs an account" in text_of(refused)
 
 
 def test_widening_needs_the_count_typed(ann: Person) -> None:

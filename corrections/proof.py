@@ -1,0 +1,49 @@
+"""What matters asks once more who it is: signing in, or proving it anew, is good for five minutes.
+
+A form that came without such a proof is kept, and sent again after it. Who came by a page link has no account to prove: they read
+what the link lets them do, and what needs an account.
+"""
+
+import time
+from urllib.parse import urlencode
+
+from allauth.account.authentication import get_authentication_records
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+
+from corrections.views.refused import kept_fields
+from corrections.visit import NEXT, Visit
+
+
+def is_proved(request: HttpRequest) -> bool:
+    """Whether the reader signed in, or proved that it is them, within the last five minutes."""
+    if not request.user.is_authenticated:
+        return False
+    proofs = get_authentication_records(request, request.user)
+    latest = max((proof["at"] for proof in proofs), default=0.0)
+    return bool(time.time() - latest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
+
+
+def proof_wanted(visit: Visit) -> HttpResponse | None:
+    """The answer to give instead, while there is no proof; None when there is one."""
+    request = visit.request
+    if visit.is_guest:
+        return needs_account(visit)
+    if is_proved(request):
+        return None
+    prove = reverse("account_reauthenticate")
+    if request.method in ("GET", "HEAD"):
+        return HttpResponseRedirect(f"{prove}?{urlencode({NEXT: request.get_full_path()})}")
+    context = {
+        "kept": kept_fields(request),
+        "send_to": request.get_full_path(),
+        "prove": f"{prove}?{urlencode({NEXT: visit.url('proved')})}",
+    }
+    return render(request, "state/prove.html", context, status=403)
+
+
+def needs_account(visit: Visit) -> HttpResponse:
+    """What a page link's reader may do, and what takes an account."""
+    return render(visit.request, "state/needs_account.html", status=403)
