@@ -5,7 +5,7 @@ value is not read here: that happens after the transaction (`complete`), so that
 else's server.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from memory.api.json_text import Raw
 from memory.ids import new_text_id
 from memory.instants import instant_text
 from memory.log_entry import NewEntry
-from memory.policy_sources.reading import read_policies
+from memory.policy_sources.reading import Reading, read_policies
 from memory.policy_sources.sources import PolicySource, find_sources, source_of
 from memory.queries.recall_candidates import Question, recall_candidates
 from memory.records import clock
@@ -125,10 +125,16 @@ def recall(
     }
 
 
-def complete(recalled: Mapping[str, Recalled]) -> dict[str, Recalled]:
-    """The answers with the values of policies read from their sources. Call it outside any transaction."""
+def complete(
+    recalled: Mapping[str, Recalled],
+    read: Callable[[Sequence[PolicySource]], Sequence[Reading]] = read_policies,
+) -> dict[str, Recalled]:
+    """The answers with the values of policies read from their sources. Call it outside any transaction.
+
+    `read`: one reading a source, in order; an adapter reads in process.
+    """
     waiting = [one for one in recalled.values() if one.source is not None]
-    readings = read_policies([one.source for one in waiting if one.source is not None])
+    readings = read([one.source for one in waiting if one.source is not None]) if waiting else []
     answers = dict(recalled)
     for one, reading in zip(waiting, readings, strict=True):
         if reading.value_text is None:
