@@ -150,7 +150,8 @@ def _admitted(value: Any) -> Any:
             json.dumps(value).encode(), max_bytes=settings.KINDMEM_BODY_MAX_BYTES
         )
     except admission.BadInput as error:
-        raise BadInput(issues=[dict(issue) for issue in error.issues]) from None
+        issues = [{"path": one["path"], "message": one["message"]} for one in error.issues]
+        raise BadInput(issues=issues) from None
 
 
 def _plain(body: dict[str, Any]) -> dict[str, Any]:
