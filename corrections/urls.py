@@ -8,6 +8,7 @@ from corrections.views import (
     audit_access,
     audit_entry,
     audit_export,
+    audit_jobs,
     audit_runs,
     audit_verify,
     entrance,
@@ -31,6 +32,9 @@ _audit: list[URLPattern | URLResolver] = [
     path("entry/<any_id:entry_id>/", audit_entry.entry_by_its_id, name="entry-by-id"),
     path("verifications/", audit_verify.results, name="verifications"),
     path("verifications/<uuid:result_id>/", audit_verify.result, name="verification"),
+    path("verifications/tenant/", audit_jobs.verify_tenant, name="verify-tenant"),
+    path("verifications/jobs/<uuid:job_id>/", audit_jobs.job, name="verification-job"),
+    path("verifications/jobs/<uuid:job_id>/cancel", audit_jobs.cancel, name="cancel-verification"),
     path("access/", audit_access.access_log, name="access-log"),
 ]
 

@@ -84,6 +84,19 @@ def chain_badge(state: str) -> Badge:
     return CHAIN_STATES.get(state, Badge("?", state, ""))
 
 
+JOB_STATES: dict[str, Badge] = {
+    "queued": Badge("…", _("Waiting its turn"), "info"),
+    "running": Badge("…", _("Reading"), "info"),
+    "cancelled": Badge("–", _("Called off"), ""),
+    "failed": Badge("!", _("Given up"), "bad"),
+}
+
+
+def job_badge(status: str, state: str | None) -> Badge:
+    """What a verification by the worker found, or how it stands."""
+    return chain_badge(state) if state else JOB_STATES[status]
+
+
 def kind_words(kind: str) -> Words:
     return KINDS.get(kind, kind)
 

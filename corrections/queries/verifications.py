@@ -1,4 +1,4 @@
-"""Verification results: one, and the list, newest first."""
+"""Verification results: one, and the list, newest first; those of the worker's among them when they are of one run."""
 
 import json
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 
 from memory.access import Principal
+from memory.queries.verification_jobs import VerificationJob
 
 _COLUMNS = (
     "v.id, v.run_id, v.report_text, v.product_version, v.started_at, v.finished_at, v.asked_by"
@@ -39,6 +41,21 @@ class Verification:
 
 def _made(row: Any) -> Verification:
     return Verification(row[0], row[1], json.loads(row[2]), *row[3:])
+
+
+def of_job(job: VerificationJob) -> Verification:
+    """What the worker found of one run, once it is done."""
+    assert job.run_id is not None
+    assert job.finished_at is not None
+    return Verification(
+        id=job.id,
+        run_id=job.run_id,
+        report=dict(job.reports[0]),
+        product_version=settings.KINDMEM_VERSION,
+        started_at=job.started_at or job.created_at,
+        finished_at=job.finished_at,
+        asked_by=job.asked_by,
+    )
 
 
 def verification(principal: Principal, result_id: UUID) -> Verification | None:

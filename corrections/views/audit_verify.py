@@ -12,17 +12,21 @@ from django.views.decorators.http import require_GET, require_http_methods
 from corrections.actions.verify_and_keep import verify_and_keep
 from corrections.forms import VerifyForm
 from corrections.htmx import render_page
+from corrections.once import new_key
 from corrections.paging import address
 from corrections.queries.names import names_of
 from corrections.queries.run_entries import entry_lines, run_facts
 from corrections.queries.verifications import Verification, verification, verifications
 from corrections.visit import GOVERNING, Visit, in_tenant
-from corrections.words import TAMPERINGS, chain_badge
+from corrections.words import TAMPERINGS, chain_badge, job_badge
+from memory.actions.ask_verification import ask_verification
 from memory.errors import BadInput, LogNotFound, NotFound
+from memory.queries.verification_jobs import verification_jobs
 
 RESULTS_A_PAGE = 40
-ENTRIES_AT_ONCE_MAX = 300_000
-"""A page must answer in seconds; longer runs are verified in ranges, or whole by the command `verify_log`."""
+ENTRIES_AT_ONCE_MAX = 50_000
+"""A page must answer in about a second; more is read by the worker."""
+JOBS_SHOWN = 5
 
 
 @require_http_methods(["GET", "POST"])
@@ -41,13 +45,8 @@ def verify(visit: Visit, run_id: str) -> HttpResponse:
                 principal=visit.principal, run_id=run_id, first=first, last=last
             )
             return HttpResponseRedirect(visit.url("verification", result))
-        form.add_error(
-            None,
-            _(
-                "That is more than %(most)s entries. Give a smaller range, or use the command verify_log."
-            )
-            % {"most": f"{ENTRIES_AT_ONCE_MAX:,}"},
-        )
+        job = ask_verification(principal=visit.principal, run_id=run_id, first=first, last=last)
+        return HttpResponseRedirect(visit.url("verification-job", job.id))
     context = {
         "run": facts,
         "badge": chain_badge(facts.state),
@@ -68,6 +67,11 @@ def result(visit: Visit, result_id: UUID) -> HttpResponse:
     found = verification(visit.principal, result_id)
     if found is None:
         raise NotFound
+    return show_result(visit, found)
+
+
+def show_result(visit: Visit, found: Verification) -> HttpResponse:
+    """What came of verifying one run, in words."""
     report, bad = found.report, found.first_bad
     facts = run_facts(visit.principal, found.run_id)
     context: dict[str, Any] = {
@@ -127,6 +131,11 @@ def results(visit: Visit) -> HttpResponse:
         "names": names_of(visit.principal, (one.asked_by for one in shown)),
         "older": older,
         "newest": request.path if request.GET.get("after") else None,
+        "jobs": [
+            {"job": one, "badge": job_badge(one.status, one.state)}
+            for one in verification_jobs(visit.principal, limit=JOBS_SHOWN)
+        ],
+        "once": new_key(),
     }
     if not shown and request.GET.get("after"):
         messages.info(request, _("That was the oldest one."))

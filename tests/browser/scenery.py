@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from corrections.page_links import make_page_link
+from memory.access import system_principal
+from memory.actions.run_verifications import run_verifications
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.pages.people import Person, person
@@ -60,6 +62,10 @@ def scenery(kit: TenantKit) -> Scenery:
     fact = _facts(kit)
     receipt = ann.post(f"memory/{gone}/correct/forget", {"reason": "I never said so"})["Location"]
     result = auditor.post("audit/run/trip-pune/verify/")["Location"]
+    of_all = auditor.post("audit/verifications/tenant/", {"mode": "full"})["Location"]
+    while run_verifications(system_principal(kit.id, kit.slug, id="verifier"), seconds=60.0):
+        pass
+    waiting = auditor.post("audit/verifications/tenant/", {"mode": "incremental"})["Location"]
     revealed = auditor.post("audit/e/trip-pune/0/", {"reason": "complaint"})["Location"]
     pages = {
         "memory": (ann, "memory/"),
@@ -94,6 +100,8 @@ def scenery(kit: TenantKit) -> Scenery:
         "verify": (auditor, "audit/run/trip-pune/verify/"),
         "result": (auditor, result),
         "results": (auditor, "audit/verifications/"),
+        "verification-waiting": (auditor, waiting),
+        "verification-of-all": (auditor, of_all),
         "export": (auditor, "audit/run/trip-pune/export/"),
         "access": (auditor, "audit/access/"),
         "not-a-person": (auditor, "memory/"),
