@@ -13,7 +13,7 @@ RUN_TESTS := $(PYTHON_IN_VENV) -m pytest -n 2
 CHECKED := KINDMEM_STATE_DIR=.venv/lint-state KINDMEM_BASE_URL=https://kindmem.example \
 	KINDMEM_ALLOWED_HOSTS=kindmem.example
 
-.PHONY: install install-dev up test test-all lint bench faults browser clean
+.PHONY: install install-dev up test test-all lint bench faults browser pooler clean
 
 install: .venv/runtime.stamp
 
@@ -41,10 +41,13 @@ lint: install-dev
 browser:
 	@.ci/browser
 
+pooler:
+	@.ci/pgbouncer
+
 test: install-dev browser
 	$(RUN_TESTS) -m "not full" $(PYTEST)
 
-test-all: install-dev browser
+test-all: install-dev browser pooler
 	KINDMEM_TEST_POSTGRES=16 $(RUN_TESTS) $(PYTEST)
 	KINDMEM_TEST_POSTGRES=18 $(RUN_TESTS) $(PYTEST)
 
@@ -52,7 +55,7 @@ test-all: install-dev browser
 bench: install-dev
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(BENCH)
 
-faults: install-dev
+faults: install-dev pooler
 	$(PYTHON_IN_VENV) -m pytest -n 0 -m "faults or races" $(PYTEST)
 
 clean:
