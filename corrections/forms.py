@@ -15,10 +15,10 @@ from corrections.templatetags.shown import visible
 from corrections.words import CHAIN_STATES, KINDS, LOOKING_REASONS
 
 ID_MAX = 256
-_ANY = ("", _("Any"))
+ANY = ("", _("Any"))
 
 
-def _days(form: forms.Form) -> dict[str, Any]:
+def days(form: forms.Form) -> dict[str, Any]:
     """The days `since` and `until` as moments in the reader's zone, until the end of its day."""
     given = form.cleaned_data
     zone = timezone.get_current_timezone()
@@ -29,7 +29,7 @@ def _days(form: forms.Form) -> dict[str, Any]:
     }
 
 
-def _day(label: Any) -> forms.DateField:
+def day(label: Any) -> forms.DateField:
     return forms.DateField(
         label=label,
         required=False,
@@ -58,22 +58,22 @@ class RunsFilter(FilterForm):
     status = forms.ChoiceField(
         label=_("Chain"),
         required=False,
-        choices=[_ANY, *((state, badge.words) for state, badge in CHAIN_STATES.items())],
+        choices=[ANY, *((state, badge.words) for state, badge in CHAIN_STATES.items())],
     )
-    kind = forms.ChoiceField(label=_("Holds a"), required=False, choices=[_ANY, *KINDS.items()])
+    kind = forms.ChoiceField(label=_("Holds a"), required=False, choices=[ANY, *KINDS.items()])
     actor = forms.CharField(label=_("Actor"), required=False, max_length=ID_MAX)
-    since = _day(_("From day"))
-    until = _day(_("To day"))
+    since = day(_("From day"))
+    until = day(_("To day"))
 
     def moments(self) -> dict[str, Any]:
-        return _days(self)
+        return days(self)
 
 
 class EntriesFilter(FilterForm):
     kind = forms.ChoiceField(
         label=_("Kind"),
         required=False,
-        choices=[_ANY, *KINDS.items()],
+        choices=[ANY, *KINDS.items()],
         widget=forms.Select(attrs={"data-filter": ""}),
     )
     actor = forms.CharField(label=_("Actor"), required=False, max_length=ID_MAX)
@@ -83,14 +83,14 @@ class AccessFilter(FilterForm):
     act = forms.ChoiceField(
         label=_("What"),
         required=False,
-        choices=[_ANY, *ACTS.items()],
+        choices=[ANY, *ACTS.items()],
         widget=forms.Select(attrs={"data-filter": ""}),
     )
-    since = _day(_("From day"))
-    until = _day(_("To day"))
+    since = day(_("From day"))
+    until = day(_("To day"))
 
     def moments(self) -> dict[str, Any]:
-        return _days(self)
+        return days(self)
 
 
 class ReasonForm(forms.Form):
@@ -173,7 +173,7 @@ class MemoryFilter(FilterForm):
         label=_("Where from"),
         required=False,
         choices=[
-            _ANY,
+            ANY,
             ("user_stated", _("I said it")),
             ("user_correction", _("I corrected it")),
             ("agent_inferred", _("An agent guessed it")),
@@ -181,10 +181,10 @@ class MemoryFilter(FilterForm):
         ],
     )
     agent = forms.CharField(label=_("Agent"), required=False, max_length=ID_MAX)
-    since = _day(_("Since day"))
+    since = day(_("Since day"))
 
     def moments(self) -> dict[str, Any]:
-        return {"since": _days(self)["since"]}
+        return {"since": days(self)["since"]}
 
 
 class FactsFilter(FilterForm):
@@ -198,14 +198,14 @@ class FactsFilter(FilterForm):
         label=_("State"), required=False, choices=[("", _("In use")), *STATE_WORDS.items()]
     )
     type = forms.ChoiceField(label=_("Kind"), required=False)
-    since = _day(_("Since day"))
+    since = day(_("Since day"))
 
     def __init__(self, *args: Any, types: list[str], **more: Any) -> None:
         super().__init__(*args, **more)
-        self.fields["type"].choices = [_ANY, *((one, visible(one)) for one in types)]  # type: ignore[attr-defined]  # a choice field
+        self.fields["type"].choices = [ANY, *((one, visible(one)) for one in types)]  # type: ignore[attr-defined]  # a choice field
 
     def moments(self) -> dict[str, Any]:
-        return {"since": _days(self)["since"]}
+        return {"since": days(self)["since"]}
 
 
 class ActForm(forms.Form):
@@ -253,7 +253,7 @@ class FixForm(ActForm):
 
 
 class OutOfDateForm(ActForm):
-    since = _day(_("Not true since"))
+    since = day(_("Not true since"))
     field_order = ("since", "reason", "expect", "once")
 
 

@@ -40,6 +40,8 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Facts"), "my-facts"),
             (_("My corrections"), "my-corrections"),
         ]
+        if not visit.may("owner", "admin", "auditor"):
+            links.append((_("No longer used"), "register"))
         if not visit.is_guest:
             links.append((_("Downloads"), "downloads"))
     if visit.may("owner", "admin", "auditor"):
@@ -71,7 +73,7 @@ def links_of(visit: "Visit") -> list[Link]:
 def _is_here(visit: "Visit", name: str, url: str) -> bool:
     """Whether the reader is on the page or below it; a run and its entries are below the list of runs."""
     path = visit.request.path
-    below = ("audit/run/", "audit/e/") if name == "runs" else ()
+    below = {"runs": ("audit/run/", "audit/e/"), "register": ("audit/record/",)}.get(name, ())
     return path.startswith((url, *(reverse("home", args=[visit.slug]) + one for one in below)))
 
 

@@ -9,6 +9,7 @@ from corrections.views import (
     audit_entry,
     audit_export,
     audit_jobs,
+    audit_record,
     audit_runs,
     audit_verify,
     entrance,
@@ -18,6 +19,7 @@ from corrections.views import (
     me_fix,
     me_memory,
     me_receipts,
+    register,
     settings,
 )
 
@@ -35,6 +37,7 @@ _audit: list[URLPattern | URLResolver] = [
     path("verifications/tenant/", audit_jobs.verify_tenant, name="verify-tenant"),
     path("verifications/jobs/<uuid:job_id>/", audit_jobs.job, name="verification-job"),
     path("verifications/jobs/<uuid:job_id>/cancel", audit_jobs.cancel, name="cancel-verification"),
+    path("record/<any_id:record_id>/", audit_record.record, name="audit-record"),
     path("access/", audit_access.access_log, name="access-log"),
 ]
 
@@ -57,6 +60,7 @@ _tenant: list[URLPattern | URLResolver] = [
     path("receipts/", me_receipts.receipts, name="my-corrections"),
     path("receipts/<any_id:number>/", me_receipts.receipt, name="receipt"),
     path("receipts/<any_id:number>/undo", me_acts.undo, name="undo"),
+    path("register/", register.what_ended, name="register"),
     path("admin/routes/", admin_routes.routes, name="correction-routes"),
     path("admin/routes/new", admin_routes.new_route, name="new-correction-route"),
     path("admin/routes/<any_id:name>/", admin_routes.route, name="correction-route"),

@@ -115,11 +115,11 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
         "statements": around.statements,
         "quoted": quoted,
         "quote": quote_of(quoted),
-        "past": [_past(act) for act in history],
+        "past": [past_act(act) for act in history],
         "names": names_of(visit.principal, [act.actor for act in history]),
         "derived": [(one, key_words(key)) for one, key in around.derived],
         "parents": record.derived_from,
-        "ladder": _ladder(record),
+        "ladder": ladder(record),
         "routes": [
             (route, route.url(visit.slug, record.id) if route.url_template else None)
             for route in routes.values()
@@ -170,7 +170,7 @@ _ACTS = {
 }
 
 
-def _past(act: PastAct) -> dict[str, Any]:
+def past_act(act: PastAct) -> dict[str, Any]:
     """One act of the history: in words, with the value before and after where they differ."""
     before, after = value_words(act.from_text), value_words(act.to_text)
     words = _ACTS.get(act.act)
@@ -183,7 +183,7 @@ def _past(act: PastAct) -> dict[str, Any]:
     }
 
 
-def _ladder(record: Record) -> list[tuple[str, str, bool]]:
+def ladder(record: Record) -> list[tuple[str, str, bool]]:
     """Why it is kept: each step of the ladder in order, what it says here, and which one decides."""
     is_gone = record.status == "deleted"
     is_held = record.hold_count > 0

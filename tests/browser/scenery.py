@@ -59,6 +59,8 @@ def scenery(kit: TenantKit) -> Scenery:
     rtl = a_record("تحب مقعد الممر 12A", key="food.notes_arabic")
     body_of(app.post("/v1/memory/records", rtl), 201)
     gone = body_of(app.post("/v1/memory/records", a_record("nuts", key="food.allergy")), 201)["id"]
+    menu = a_record("no satay", key="food.menu", derived_from=[gone])
+    body_of(app.post("/v1/memory/records", menu), 201)
     fact = _facts(kit)
     receipt = ann.post(f"memory/{gone}/correct/forget", {"reason": "I never said so"})["Location"]
     result = auditor.post("audit/run/trip-pune/verify/")["Location"]
@@ -85,6 +87,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "facts": (ann, "facts/"),
         "facts-none-matches": (ann, "facts/?q=zebra"),
         "fact": (ann, f"facts/{fact}/"),
+        "ended": (ann, "register/"),
         "downloads": (ann, "downloads/"),
         "needs-account": (_guest(kit), "downloads/"),
         "settings": (ann, "settings/"),
@@ -104,6 +107,10 @@ def scenery(kit: TenantKit) -> Scenery:
         "verification-of-all": (auditor, of_all),
         "export": (auditor, "audit/run/trip-pune/export/"),
         "access": (auditor, "audit/access/"),
+        "register": (auditor, "register/"),
+        "register-none-matches": (admin, "register/?how=destroyed"),
+        "record-masked": (auditor, f"audit/record/{guessed}/"),
+        "record": (admin, f"audit/record/{gone}/"),
         "not-a-person": (auditor, "memory/"),
         "routes": (admin, "admin/routes/"),
         "route": (admin, "admin/routes/new"),

@@ -1,0 +1,3 @@
+DROP INDEX destroyed_fact_newest_first;
+DROP INDEX fact_revision_ended_newest_first;
+DROP INDEX record_act_ended_newest_first;

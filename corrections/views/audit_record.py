@@ -1,0 +1,39 @@
+"""One memory for those who govern: its envelope and history; for an auditor what it says is behind a logged reveal."""
+
+from django.http import HttpResponse, HttpResponseRedirect
+from django.views.decorators.http import require_http_methods
+
+from corrections.actions.reveal_record import reveal_record, sees_value
+from corrections.forms import ReasonForm
+from corrections.htmx import render_page
+from corrections.queries.names import names_of
+from corrections.register_words import reason_words
+from corrections.remembered import remembered
+from corrections.views.me_memory import ladder, past_act
+from corrections.visit import GOVERNING, Visit, in_tenant
+from memory.queries.record_history import record_history
+from memory.queries.records import record_by_id
+
+
+@require_http_methods(["GET", "POST"])
+@in_tenant(*GOVERNING)
+def record(visit: Visit, record_id: str) -> HttpResponse:
+    found = record_by_id(visit.principal, record_id)
+    form = ReasonForm(visit.request.POST if visit.request.method == "POST" else None)
+    if visit.request.method == "POST" and form.is_valid():
+        reveal_record(principal=visit.principal, record=found, reason=form.cleaned_data["reason"])
+        return HttpResponseRedirect(visit.request.path)
+    acts = record_history(visit.principal, record_id)
+    context = {
+        "memory": remembered(found),
+        "record": found,
+        "sees_value": sees_value(visit.principal, found),
+        # A reveal is of this memory; its history quotes others.
+        "sees_history": visit.principal.role != "auditor",
+        "past": [{**past_act(act), "reason": reason_words(act.reason_code)} for act in acts],
+        "names": names_of(visit.principal, [found.written_by, *(act.actor for act in acts)]),
+        "ladder": ladder(found),
+        "form": form,
+    }
+    status = 422 if form.errors else 200
+    return render_page(visit.request, "audit/record.html", context, status=status)
