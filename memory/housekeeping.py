@@ -14,6 +14,7 @@ from django.db import connection
 
 from memory.access import Principal, system_principal
 from memory.actions.back_fill_embeddings import back_fill_embeddings
+from memory.actions.expire_overdue import expire_overdue
 from memory.actions.refresh_stale import refresh_stale
 from memory.actions.reindex_facts import reindex_changed_types
 from memory.actions.run_erasure import run_due_erasures
@@ -22,6 +23,8 @@ from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
 from memory.errors import DomainError
 from memory.integrity.rounds import Rounds
+from memory.records import clock
+from memory.records.sealing import destroy_overdue
 from memory.tenancy import all_tenants, tenant_context
 
 log = structlog.get_logger("kindmem.worker")
@@ -69,19 +72,42 @@ def drop_old_answers(tenant_id: UUID, slug: str) -> None:
 
 
 def server(tenant_id: UUID, slug: str, id: str) -> Principal:
-    """The server itself at work in one tenant: in its language, its log entries of its hash version."""
+    """The server itself at work in one tenant: in its language and time zone, its log entries of its hash version."""
     with tenant_context(tenant_id), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT hash_version, search_language FROM tenant WHERE id = %s::uuid", [tenant_id]
+            "SELECT hash_version, search_language, time_zone FROM tenant WHERE id = %s::uuid",
+            [tenant_id],
         )
-        version, language = cursor.fetchone()
-    return system_principal(tenant_id, slug, id=id, hash_version=version, search_language=language)
+        version, language, zone = cursor.fetchone()
+    return system_principal(
+        tenant_id,
+        slug,
+        id=id,
+        hash_version=version,
+        search_language=language,
+        time_zone=zone,
+    )
 
 
 @for_each_tenant
 def sweep(tenant_id: UUID, slug: str) -> None:
     """What is past its retention and kept by no hold."""
     sweep_retention(principal=server(tenant_id, slug, "sweeper"))
+
+
+@for_each_tenant
+def expire(tenant_id: UUID, slug: str) -> None:
+    """Memory records past their last day, which lose their values with it."""
+    expire_overdue(principal=server(tenant_id, slug, "sweeper"))
+
+
+@for_each_tenant
+def destroy_undo_copies(tenant_id: UUID, slug: str) -> None:
+    """Sealed copies whose undo is over."""
+    while True:
+        with tenant_context(tenant_id):
+            if destroy_overdue(tenant_id, clock.now()) == 0:
+                return
 
 
 @for_each_tenant
@@ -125,6 +151,8 @@ JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),
+    ("expire-records", 300.0, expire),
+    ("destroy-undo-copies", 60.0, destroy_undo_copies),
     ("run-erasures", 3.0, erase),
     ("verify", 1.0, verify),
     ("refresh-stale", 5.0, refresh),
