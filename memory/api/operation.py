@@ -154,11 +154,15 @@ def operation(
     ignores_key: bool = False,
     max_bytes: int | None = None,
     outside: bool = False,
+    media: str = "application/json",
     errors: Sequence[str] = (),
     example: Any = None,
     tag: str,
 ) -> Callable[[Callable[[Any, Call], Answer]], Callable[..., HttpResponse]]:
-    """Declare a handler. `changes`: it takes an Idempotency-Key. `answers`: status → JSON Schema of the body."""
+    """Declare a handler. `changes`: it takes an Idempotency-Key. `answers`: status → JSON Schema of the body.
+
+    `media`: the type of those bodies, where it is another.
+    """
     declared = Operation(
         id=id,
         ability=ability,
@@ -187,7 +191,7 @@ def operation(
             parameters=[_openapi_parameter(parameter) for parameter in query]
             + ([_IDEMPOTENCY_HEADER] if changes or ignores_key else []),
             request={"application/json": body.schema} if body else None,
-            responses={status: _openapi_answer(schema) for status, schema in answers.items()},
+            responses={(code, media): _openapi_answer(one) for code, one in answers.items()},
             extensions={
                 "x-error-codes": sorted({*errors, *_refusals(declared)}),
                 **({"x-example": example} if example is not None else {}),

@@ -186,6 +186,7 @@ class RunExport(ApiView):
         ability="read",
         outside=True,
         answers={200: {"type": "string", "format": "binary"}},
+        media=_ZIP,
         errors=(
             "bad-input",
             "unknown-field",

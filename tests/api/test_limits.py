@@ -1,0 +1,143 @@
+"""Every list meets the limit asked for, exactly, and refuses every other; what it has comes page by page, each once."""
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from memory.access import system_principal
+from memory.actions.sweep_retention import sweep_retention
+from memory.tenancy import tenant_id_of
+from tests.api.endpoints import Endpoint, endpoints
+from tests.api.isolation import EVERY_ABILITY
+from tests.api.makers import (
+    Place,
+    fact,
+    fact_type,
+    new_name,
+    record,
+    run,
+    sealed_run,
+    verification,
+)
+from tests.api.makers_lifecycle import erasure, hold
+from tests.api.rows import ROWS
+from tests.builders import make_tenant
+
+COUNT = 9
+LIMITS = (1, 2, 7, COUNT, 100, 200)
+NO_LIMITS = ("0", "-1", "201", "1000000", "9" * 30, "", "all", "1.0", "1e2", "+1", " 1", "0x1", "٣")
+
+LISTS = [
+    endpoint
+    for endpoint in endpoints()
+    if endpoint.id in ROWS and "limit" in endpoint.operation.query
+]
+
+
+def _sweep(place: Place) -> str:
+    slug = place.client.get("/v1/memory/me").json()["tenant"]["id"]
+    tenant_id = tenant_id_of(slug)
+    assert tenant_id is not None
+    sweep_retention(principal=system_principal(tenant_id, slug, id="tests"))
+    return slug
+
+
+MAKERS: dict[str, Callable[[Place], str]] = {
+    "memory.listFacts": fact,
+    "memory.listRuns": run,
+    "memory.listRecords": record,
+    "memory.listCheckpoints": sealed_run,
+    "memory.listErasures": erasure,
+    "memory.listHolds": hold,
+    "memory.listTypes": fact_type,
+    "memory.listSweeps": _sweep,
+    "memory.listVerifications": verification,
+}
+
+
+@pytest.fixture(scope="module")
+def place(django_db_setup: None, django_db_blocker: Any) -> Place:
+    with django_db_blocker.unblock():
+        return Place(make_tenant().client("admin", may=EVERY_ABILITY))
+
+
+pytestmark = pytest.mark.usefixtures("live_db")
+
+
+def _filled(endpoint: Endpoint, place: Place) -> str:
+    """The address of the list, once it has more than a few."""
+    if endpoint.id == "memory.readLog":
+        name = new_name("run")
+        entries = [{"kind": "tool-call", "scope": place.scope()}] * COUNT
+        place.make("POST", f"/v1/memory/runs/{name}/log/batch", {"entries": entries})
+        return endpoint.route.url(run_id=name)
+    for _ in range(COUNT):
+        MAKERS[endpoint.id](place)
+    return endpoint.route.url()
+
+
+@pytest.mark.parametrize("endpoint", LISTS, ids=lambda endpoint: endpoint.id)
+def test_a_list_answers_as_many_as_were_asked_for(endpoint: Endpoint, place: Place) -> None:
+    url = _filled(endpoint, place)
+    whole = place.client.get(url, {"limit": 200}).json()["data"]
+    assert COUNT <= len(whole) < 200
+    for limit in LIMITS:
+        page = place.client.get(url, {"limit": limit}).json()
+        assert page["data"] == whole[:limit]
+        assert page["hasMore"] == (limit < len(whole))
+        assert ("nextCursor" in page) == page["hasMore"]
+    assert place.client.get(url).json()["data"] == whole[:50]
+
+
+@pytest.mark.parametrize("endpoint", LISTS, ids=lambda endpoint: endpoint.id)
+def test_page_by_page_each_comes_once(endpoint: Endpoint, place: Place) -> None:
+    url = _filled(endpoint, place)
+    whole = place.client.get(url, {"limit": 200}).json()["data"]
+    for limit in (1, 2, 7):
+        found: list[Any] = []
+        query: dict[str, Any] = {"limit": limit}
+        for _ in itertools.repeat(None, len(whole) + 1):
+            page = place.client.get(url, query).json()
+            found += page["data"]
+            if not page["hasMore"]:
+                break
+            query["cursor"] = page["nextCursor"]
+        assert [json.dumps(one) for one in found] == [json.dumps(one) for one in whole]
+
+
+@pytest.mark.parametrize("endpoint", LISTS, ids=lambda endpoint: endpoint.id)
+def test_any_other_limit_is_refused_by_name(endpoint: Endpoint, place: Place) -> None:
+    url = endpoint.route.url(**dict.fromkeys(endpoint.route.parameters, "r"))
+    for text in NO_LIMITS:
+        told = place.client.get(f"{url}?{urlencode({'limit': text})}")
+        error = told.json()["error"]
+        assert (told.status_code, error["code"]) == (400, "bad-input"), text
+        assert [issue["path"] for issue in error["details"]["issues"]] == ["limit"], text
+
+
+@pytest.mark.parametrize("mode", ["list", "keyword", "semantic", "both"])
+def test_a_retrieval_answers_as_many_as_were_asked_for(mode: str, place: Place) -> None:
+    name = new_name("type")
+    for number in range(COUNT):
+        body = {"type": name, "scope": place.scope(), "content": f"seat {number} by the window"}
+        place.make("POST", "/v1/memory/facts", body)
+    asked: dict[str, Any] = {"mode": mode, "type": name}
+    if mode != "list":
+        asked["query"] = "a seat by the window"
+    url = "/v1/memory/retrieve"
+    for limit in (1, 2, 7, 100):
+        told = place.client.post(url, {**asked, "limit": limit})
+        assert told.status_code == 200, told.content
+        ids = [result["fact"]["id"] for result in told.json()["results"]]
+        assert len(ids) == len(set(ids)) == min(limit, COUNT)
+    for wrong in (0, -1, 201, 1.5, "7", None, True, [7]):
+        told = place.client.post(url, {**asked, "limit": wrong})
+        error = told.json()["error"]
+        assert (told.status_code, error["code"]) == (400, "bad-input"), wrong
+        assert [issue["path"] for issue in error["details"]["issues"]] == ["/limit"], wrong
+    told = place.client.post(url, {**asked, "topk": 7})
+    assert (told.status_code, told.json()["error"]["code"]) == (400, "unknown-field")
