@@ -47,6 +47,7 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
     if visit.may("owner", "admin", "auditor"):
         links += [
             (_("Runs"), "runs"),
+            (_("Chain health"), "chain-health"),
             (_("Verifications"), "verifications"),
             (_("Access log"), "access-log"),
             (_("Register"), "register"),

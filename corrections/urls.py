@@ -8,6 +8,7 @@ from corrections.views import (
     audit_access,
     audit_entry,
     audit_export,
+    audit_health,
     audit_jobs,
     audit_record,
     audit_runs,
@@ -24,6 +25,7 @@ from corrections.views import (
 )
 
 _audit: list[URLPattern | URLResolver] = [
+    path("health/", audit_health.health, name="chain-health"),
     path("runs/", audit_runs.runs, name="runs"),
     path("runs/newer/", audit_runs.newer_runs, name="newer-runs"),
     path("run/<any_id:run_id>/", audit_runs.run, name="run"),

@@ -93,6 +93,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "settings": (ann, "settings/"),
         "forbidden": (ann, "audit/runs/"),
         "nothing-here": (ann, "memory/no-such-memory/"),
+        "chain-health": (auditor, "audit/health/"),
         "runs": (auditor, "audit/runs/"),
         "runs-none-matches": (auditor, "audit/runs/?kind=wait-resumed"),
         "run-timeline": (auditor, "audit/run/trip-pune/"),

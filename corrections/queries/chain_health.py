@@ -1,0 +1,86 @@
+"""How the chains of a workspace stand: by the day on which runs began, and what signed and anchored heads cover."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from django.db import connection
+from django.utils import timezone
+
+from memory.access import Principal
+from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
+
+# Those who govern read every run; the reader's zone says what a day is.
+_DAYS = """
+SELECT (h.first_at AT TIME ZONE %(zone)s::text)::date AS day, count(*), sum(h.entry_count)::bigint,
+       count(*) FILTER (WHERE v.state = 'tampered'),
+       count(*) FILTER (WHERE v.state IS NULL OR v.state IN ('not-complete', 'nothing-to-verify')),
+       count(*) FILTER (WHERE v.state IS NOT NULL AND v.verified_to < h.next_sequence - 1)
+FROM run_head h LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.run_id = h.run_id
+WHERE h.tenant_id = %(tenant)s::uuid AND h.first_at >= %(since)s::timestamptz
+GROUP BY 1
+"""
+# A run that was removed with its head shows only in what was found of it.
+_GONE = """
+SELECT v.run_id FROM run_verification v
+WHERE v.tenant_id = %(tenant)s::uuid AND v.state = 'tampered'
+  AND NOT EXISTS (SELECT FROM run_head h WHERE h.tenant_id = v.tenant_id AND h.run_id = v.run_id)
+ORDER BY v.run_id LIMIT 20
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Runs that began on one day of the reader's. `grown`: verified once, and gone on since."""
+
+    day: date
+    runs: int = 0
+    entries: int = 0
+    broken: int = 0
+    unverified: int = 0
+    grown: int = 0
+
+    @property
+    def intact(self) -> int:
+        return self.runs - self.broken - self.unverified
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHealth:
+    """`days`: each of the period, the newest first. `gone`: ids of runs that seals know and the log does not."""
+
+    days: list[Day]
+    gone: list[str]
+    checkpoint: StoredCheckpoint | None
+
+    @property
+    def runs(self) -> int:
+        return sum(day.runs for day in self.days)
+
+    @property
+    def broken(self) -> int:
+        return sum(day.broken for day in self.days)
+
+    @property
+    def unverified(self) -> int:
+        return sum(day.unverified for day in self.days)
+
+
+def chain_health(principal: Principal, *, today: date, days: int) -> ChainHealth:
+    """The last `days` days, `today` among them."""
+    zone = timezone.get_current_timezone()
+    first = today - timedelta(days=days - 1)
+    parameters = {
+        "tenant": principal.tenant_id,
+        "zone": str(zone),
+        "since": datetime.combine(first, time.min, zone),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DAYS, parameters)
+        found = {row[0]: Day(*row) for row in cursor.fetchall()}
+        cursor.execute(_GONE, parameters)
+        gone = [row[0] for row in cursor.fetchall()]
+        newest = stored_checkpoints(cursor, principal.tenant_id, limit=1)
+    each = (today - timedelta(days=ago) for ago in range(days))
+    return ChainHealth(
+        [found.get(day, Day(day)) for day in each], gone, newest[0] if newest else None
+    )
