@@ -8,6 +8,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from corrections.actions.set_undo_window import HOURS_MAX
 from corrections.facts_shown import STATE_WORDS
 from corrections.queries.access_log import ACTS
 from corrections.remembered import STATE_NAMES, state_badge
@@ -155,6 +156,15 @@ class SettingsForm(forms.Form):
         widget=forms.RadioSelect,
     )
     shortcuts = forms.BooleanField(label=_("Keyboard shortcuts"), required=False)
+
+
+class WorkspaceForm(forms.Form):
+    undo_hours = forms.IntegerField(
+        label=_("Hours in which what a person did can be undone"),
+        min_value=0,
+        max_value=HOURS_MAX,
+        help_text=_("0 to 720; 24 is usual. 0: nothing can be undone."),
+    )
 
 
 class MemoryFilter(FilterForm):

@@ -53,7 +53,10 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Register"), "register"),
         ]
     if visit.may("owner", "admin"):
-        links.append((_("Correction routes"), "correction-routes"))
+        links += [
+            (_("Correction routes"), "correction-routes"),
+            (_("Workspace"), "workspace"),
+        ]
     if not visit.is_guest:
         links.append((_("Settings"), "settings"))
     return links

@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from corrections import converters  # noqa: F401  # registers `any_id` before routes use it
 from corrections.views import (
     admin_routes,
+    admin_workspace,
     audit_access,
     audit_entry,
     audit_export,
@@ -20,6 +21,7 @@ from corrections.views import (
     me_fix,
     me_memory,
     me_receipts,
+    me_switch,
     register,
     settings,
 )
@@ -48,6 +50,7 @@ _tenant: list[URLPattern | URLResolver] = [
     path("proved/", entrance.proved, name="proved"),
     path("link/<slug:token>/", entrance.page_link, name="page-link"),
     path("memory/", me_memory.memory_list, name="memory-list"),
+    path("switch", me_switch.switch, name="switch"),
     path("memory/<any_id:record_id>/", me_memory.memory_detail, name="memory"),
     path("memory/<any_id:record_id>/confirm", me_acts.confirm, name="confirm"),
     path("memory/<any_id:record_id>/widen", me_fix.widen, name="widen"),
@@ -63,6 +66,7 @@ _tenant: list[URLPattern | URLResolver] = [
     path("receipts/<any_id:number>/", me_receipts.receipt, name="receipt"),
     path("receipts/<any_id:number>/undo", me_acts.undo, name="undo"),
     path("register/", register.what_ended, name="register"),
+    path("admin/workspace/", admin_workspace.workspace, name="workspace"),
     path("admin/routes/", admin_routes.routes, name="correction-routes"),
     path("admin/routes/new", admin_routes.new_route, name="new-correction-route"),
     path("admin/routes/<any_id:name>/", admin_routes.route, name="correction-route"),

@@ -35,7 +35,7 @@ def confirm(visit: Visit, record_id: str) -> HttpResponse:
 
     def act() -> str:
         act_on_route(principal=visit.principal, record_id=record_id, name="confirm", form=Form())
-        return _back(visit)
+        return back_of(visit)
 
     answer = sent_once(visit, act)
     words = _("Confirmed. Thank you.")
@@ -44,14 +44,14 @@ def confirm(visit: Visit, record_id: str) -> HttpResponse:
             "memory": remembered(own_record(visit, record_id)),
             "said": words,
             "once": new_key(),
-            "here": _back(visit),
+            "here": back_of(visit),
         }
         return render_page(visit.request, "me/_row.html", context, fragment="me/_row.html")
     messages.success(visit.request, words)
     return answer
 
 
-def _back(visit: Visit) -> str:
+def back_of(visit: Visit) -> str:
     """Where the reader came from, with its filters; only ever on this site."""
     given = visit.request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(given, allowed_hosts=None) and given.startswith("/")

@@ -26,6 +26,7 @@ from corrections.remembered import (
     value_words,
 )
 from corrections.visit import Visit, in_tenant
+from memory.actions.switch_inferences import may_be_inferred_about
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput, LogNotFound
 from memory.log_entry import StoredEntry
@@ -75,6 +76,9 @@ def memory_list(visit: Visit) -> HttpResponse:
         "bar": stacked_bar(_parts(request, states)),
         "here": address(request),
         "once": new_key(),
+        "may_infer": may_be_inferred_about(
+            visit.principal.tenant_id, visit.principal.subject or ""
+        ),
     }
     return render_page(request, "me/memory_list.html", context, fragment="me/_memory_list.html")
 

@@ -10,6 +10,7 @@ from corrections.forms import SettingsForm
 from corrections.htmx import render_page
 from corrections.look import THEME_COOKIE, THEMES
 from corrections.visit import Visit, in_tenant
+from memory.actions.switch_inferences import may_be_inferred_about
 
 _YEAR_SECONDS = 365 * 24 * 3600
 
@@ -40,7 +41,10 @@ def settings(visit: Visit) -> HttpResponse:
             }
         )
     status = 422 if form.errors else 200
-    return render_page(request, "settings.html", {"form": form}, status=status)
+    about = visit.principal.subject
+    may_infer = about is not None and may_be_inferred_about(visit.principal.tenant_id, about)
+    context = {"form": form, "is_person": about is not None, "may_infer": may_infer}
+    return render_page(request, "settings.html", context, status=status)
 
 
 def _keep_theme(response: HttpResponse, theme: str, *, is_secure: bool) -> None:

@@ -45,6 +45,10 @@ def of_inference(tenant_id: UUID, subject_type: str, subject_id: str, prefix: st
     return _digest("never-infer", tenant_id, subject_type, subject_id, prefix)
 
 
+ANY_KEY = ""
+"""The prefix above all keys: nothing at all may be inferred about the subject."""
+
+
 def prefixes(key: str) -> list[str]:
     """`a.b.c` → `a`, `a.b`, `a.b.c`."""
     parts = key.split(".")

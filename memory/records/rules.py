@@ -69,7 +69,7 @@ def bygones(tenant_id: UUID, draft: Draft) -> Bygones:
     value = fingerprints.of_value(tenant_id, *about, draft.key, draft.value)
     refused = [
         fingerprints.of_inference(tenant_id, *about, prefix)
-        for prefix in fingerprints.prefixes(draft.key)
+        for prefix in (fingerprints.ANY_KEY, *fingerprints.prefixes(draft.key))
     ]
     with connection.cursor() as cursor:
         cursor.execute(

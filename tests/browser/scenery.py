@@ -114,6 +114,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "record": (admin, f"audit/record/{gone}/"),
         "not-a-person": (auditor, "memory/"),
         "routes": (admin, "admin/routes/"),
+        "workspace": (admin, "admin/workspace/"),
         "route": (admin, "admin/routes/new"),
         "sessions": (auditor, "/account/sessions/"),
         "second-factor": (auditor, "/account/2fa/"),

@@ -1,0 +1,32 @@
+"""What admins set for the whole workspace's pages: for now, how long what people do can be undone."""
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from corrections.actions.set_undo_window import set_undo_window, undo_hours_of
+from corrections.forms import WorkspaceForm
+from corrections.htmx import render_page
+from corrections.proof import proof_wanted
+from corrections.visit import APPOINTING, Visit, in_tenant
+
+
+@require_http_methods(["GET", "POST"])
+@in_tenant(*APPOINTING)
+def workspace(visit: Visit) -> HttpResponse:
+    request = visit.request
+    hours = undo_hours_of(visit.principal)
+    form = WorkspaceForm(
+        request.POST if request.method == "POST" else None, initial={"undo_hours": hours}
+    )
+    if request.method == "POST" and form.is_valid():
+        wanted = proof_wanted(visit)
+        if wanted is not None:
+            return wanted
+        set_undo_window(principal=visit.principal, hours=form.cleaned_data["undo_hours"])
+        messages.success(request, _("Saved."))
+        return HttpResponseRedirect(request.path)
+    status = 422 if form.errors else 200
+    context = {"form": form, "hours": hours}
+    return render_page(request, "govern/workspace.html", context, status=status)
