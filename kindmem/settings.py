@@ -290,9 +290,9 @@ LOGGING = {
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "root": {"handlers": ["stderr"], "level": env.str("KINDMEM_LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["stderr"], "level": env.str("KINDMEM_LOG_LEVEL", "WARNING").upper()},
     "loggers": {
-        "kindmem": {"level": env.str("KINDMEM_LOG_LEVEL", "INFO"), "propagate": True},
+        "kindmem": {"level": env.str("KINDMEM_LOG_LEVEL", "INFO").upper(), "propagate": True},
         "django.request": {
             "level": "CRITICAL",
             "propagate": True,
