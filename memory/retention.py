@@ -36,6 +36,12 @@ _IS_DUE = {
     "deleted": f"f.deleted_at <= statement_timestamp() - {_GRACE} AND {_NOT_KEPT}"
     " AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())",
 }
+# Whom an open erasure is about: it takes the fact itself, whole and with its evidence, or says why it can't.
+IS_ERASING = """EXISTS (SELECT 1 FROM erasure e WHERE e.tenant_id = f.tenant_id AND e.status <> 'completed'
+  AND CASE e.selector_kind WHEN 'fact' THEN e.selector_id = f.id WHEN 'conversation' THEN e.selector_id = f.thread_id
+      ELSE e.selector_id IN (f.user_id, f.participant_id) OR EXISTS (
+        SELECT 1 FROM fact_subject s
+        WHERE s.tenant_id = f.tenant_id AND s.fact_id = f.id AND s.subject_id = e.selector_id) END)"""
 RULE = """CASE WHEN f.deleted_at IS NOT NULL THEN 'deleted'
      WHEN f.unverified_until <= f.expires_at THEN 'unverified-window'
      WHEN f.keep_ends_at = f.expires_at THEN f.keep_reason
@@ -45,7 +51,7 @@ RULE = """CASE WHEN f.deleted_at IS NOT NULL THEN 'deleted'
 def due_facts(
     tenant_id: UUID, branch: Branch, *, after: tuple[datetime, str] | None, limit: int, lock: bool
 ) -> list[Due]:
-    """The next facts that a sweep destroys, in order of when they became due; never a held one.
+    """The next facts that a sweep destroys, in order of when they became due; never a held one, nor one that is being erased.
 
     lock: take their heads, and pass over those that somebody else has; they are due next time too.
     """
@@ -58,7 +64,7 @@ def due_facts(
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT f.id, {RULE}, {column} FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {_IS_DUE[branch]}"
-            f" AND f.hold_count = 0{position} ORDER BY {column}, f.id LIMIT %(limit)s::int"
+            f" AND f.hold_count = 0 AND NOT {IS_ERASING}{position} ORDER BY {column}, f.id LIMIT %(limit)s::int"
             + (" FOR UPDATE SKIP LOCKED" if lock else ""),
             {
                 "tenant": tenant_id,
@@ -72,12 +78,21 @@ def due_facts(
 
 def held_and_due(tenant_id: UUID) -> int:
     """How many facts a sweep would destroy if no hold kept them."""
+    return _count_due(tenant_id, "f.hold_count > 0")
+
+
+def erasing_and_due(tenant_id: UUID) -> int:
+    """How many facts a sweep leaves to open erasures."""
+    return _count_due(tenant_id, f"f.hold_count = 0 AND {IS_ERASING}")
+
+
+def _count_due(tenant_id: UUID, condition: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT "
             + " + ".join(
                 f"(SELECT count(*) FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {_IS_DUE[branch]}"
-                " AND f.hold_count > 0)"
+                f" AND {condition})"
                 for branch in BRANCHES
             ),
             {"tenant": tenant_id},
@@ -137,18 +152,18 @@ _BECAUSE = {
     "none": "no rule ends it",
 }
 
-_BASIS = """
+_BASIS = f"""
 SELECT f.keep_ends_at, f.expires_at, f.unverified_until, f.deleted_at, r.retention_text,
        p.keep_days IS NOT NULL OR p.delete_after_days IS NOT NULL,
        coalesce(n.settings -> 'retention' ->> 'keepDays', n.settings -> 'retention' ->> 'deleteAfterDays') IS NOT NULL,
        ARRAY(SELECT h.hold_id::text FROM fact_hold h
              WHERE h.tenant_id = f.tenant_id AND h.fact_id = f.id ORDER BY h.hold_id LIMIT 100),
-       f.hold_count
+       f.hold_count, {IS_ERASING}
 FROM fact f
 JOIN tenant n ON n.id = f.tenant_id
 JOIN fact_revision r ON r.tenant_id = f.tenant_id AND r.fact_id = f.id AND r.version = f.current_version
 LEFT JOIN fact_type p ON p.tenant_id = f.tenant_id AND p.type = f.type
-WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND f.review IS NULL AND {guard}
+WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND f.review IS NULL AND {{guard}}
 """
 
 
@@ -162,9 +177,22 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
         row = cursor.fetchone()
     if row is None:
         raise FactNotFound
-    keep_ends, expires, unverified, deleted, own_text, has_type, has_default, holds, count = row
+    (
+        keep_ends,
+        expires,
+        unverified,
+        deleted,
+        own_text,
+        has_type,
+        has_default,
+        holds,
+        count,
+        erasing,
+    ) = row
     own = Retention.of_text(own_text)
-    if own.keep_until is not None:
+    if erasing:
+        rule = "erasure"
+    elif own.keep_until is not None:
         rule = "fact-keep-until"
     elif own.keep_days is not None:
         rule = "fact-keep-days"
@@ -175,7 +203,9 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
     else:
         rule = "unverified-window" if unverified is not None else "none"
     until = max((one for one in (keep_ends, expires) if one is not None), default=None)
-    if deleted is not None:
+    if erasing:
+        until = None
+    elif deleted is not None:
         rule, until = ("deleted", None) if keep_ends is None else (rule, keep_ends)
     return RetentionBasis(
         fact_id=fact_id,

@@ -21,7 +21,7 @@ from memory.canonical import canonical
 from memory.destruction import MOST_AT_ONCE, destroy_facts
 from memory.errors import SweepOff, SweepRefused, SweepRunning
 from memory.ids import new_id
-from memory.retention import BRANCHES, Branch, due_facts, held_and_due
+from memory.retention import BRANCHES, Branch, due_facts, erasing_and_due, held_and_due
 from memory.tenancy import tenant_context
 
 LEASE = timedelta(seconds=20)
@@ -74,13 +74,14 @@ VALUES (%(tenant)s::uuid, %(id)s::uuid, true, 'done', %(by)s::text, clock_timest
 
 @dataclass(slots=True)
 class SweepResult:
-    """What a sweep did, or would do. `counts`: rule → facts; `held`: due, but kept by a hold."""
+    """What a sweep did, or would do. `counts`: rule → facts; due, but `held` by a hold, or left to an open erasure."""
 
     id: UUID
     is_dry_run: bool
     due: int = 0
     destroyed: int = 0
     held: int = 0
+    erasing: int = 0
     batches: int = 0
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -91,6 +92,7 @@ class SweepResult:
             "due": self.due,
             "destroyed": self.destroyed,
             "held": self.held,
+            "erasing": self.erasing,
             "batches": self.batches,
             "counts": self.counts,
         }
@@ -189,7 +191,12 @@ def _begin(
         if is_leased:
             raise SweepRunning
         sweep.result = SweepResult(
-            sweep_id, False, destroyed, destroyed, 0, batches, json.loads(counts)
+            sweep_id,
+            False,
+            due=destroyed,
+            destroyed=destroyed,
+            batches=batches,
+            counts=json.loads(counts),
         )
         sweep.branch = branch
         sweep.after = None if after_at is None else (after_at, after_id)
@@ -255,6 +262,7 @@ def _next_branch(sweep: _Sweep, cursor: Any) -> bool:
         return True
     result = sweep.result
     result.held = held_and_due(sweep.tenant_id)
+    result.erasing = erasing_and_due(sweep.tenant_id)
     cursor.execute(_END, sweep.parameters(status="done", why=None, held=result.held))
     if cursor.rowcount == 0:
         raise SweepRunning
@@ -286,6 +294,7 @@ def _dry_run(principal: Principal, batch_size: int) -> SweepResult:
                 assert last.due_at is not None
                 after = (last.due_at, last.fact_id)
         result.held = held_and_due(principal.tenant_id)
+        result.erasing = erasing_and_due(principal.tenant_id)
         cursor.execute(
             _KEEP_DRY_RUN,
             {

@@ -11,6 +11,7 @@ from django.db import connection
 
 from memory.access import system_principal
 from memory.actions import sweep_retention as module
+from memory.actions.run_erasure import run_due_erasures
 from memory.actions.sweep_retention import SweepResult, sweep_retention
 from memory.errors import SweepOff, SweepRefused, SweepRunning
 from memory.fact_shape import Retention
@@ -233,3 +234,49 @@ def test_the_ladder_is_explained_for_each_fact(
         basis = retention_basis(acme.principal("admin"), fact.id)
     assert basis.rule == rule
     assert phrase in basis.sentence
+
+
+@pytest.mark.parametrize("named_by", ["scope", "participant", "subject", "thread", "fact"])
+def test_what_an_open_erasure_is_about_is_left_to_it_and_counted(
+    acme: TenantKit, named_by: str
+) -> None:
+    scopes = {
+        "scope": {"userId": "ann"},
+        "participant": {"projectId": "p1", "participantId": "ann"},
+        "thread": {"projectId": "p1", "threadId": "chat"},
+    }
+    about: dict[str, Any] = {
+        "id": "about",
+        "type": "note",
+        "scope": {"projectId": "p1"},
+        "content": "x",
+    }
+    about["scope"] = scopes.get(named_by, about["scope"])
+    if named_by == "subject":
+        about["subjects"] = [{"kind": "external", "id": "ann"}]
+    admin = acme.client("admin")
+    assert admin.post("/v1/memory/facts", about).status_code == 201
+    other = write(acme)
+    age(acme, "about", other.id)
+    selector = {"fact": {"factId": "about"}, "thread": {"conversationId": "chat"}}.get(
+        named_by, {"subject": {"kind": "user", "id": "ann"}}
+    )
+    assert admin.post("/v1/memory/erasures", selector).status_code == 202
+    dry = sweep(acme, dry_run=True)
+    done = sweep(acme)
+    for result in (dry, done):
+        assert (result.due, result.erasing, result.held) == (1, 1, 0)
+    assert count(acme, "fact", "id = 'about'") == 1
+    assert count(acme, "fact", f"id = '{other.id}'") == 0
+    run_due_erasures(system_principal(acme.id, acme.slug, id="eraser"))
+    assert count(acme, "fact", "id = 'about'") == 0
+    assert sweep(acme).erasing == 0
+
+
+def test_the_ladder_says_that_an_erasure_takes_it(acme: TenantKit) -> None:
+    admin = acme.client("admin")
+    fact = write(acme)
+    assert admin.post("/v1/memory/erasures", {"factId": fact.id}).status_code == 202
+    told = admin.get(f"/v1/memory/retention/facts/{fact.id}").json()
+    assert told["rule"] == "erasure"
+    assert told["sentence"] == "Kept because an erasure is taking it away."

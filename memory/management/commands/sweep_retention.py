@@ -65,5 +65,6 @@ class Command(OperatorCommand):
 def _line(slug: str, result: SweepResult) -> str:
     by_rule = ", ".join(f"{count} {rule}" for rule, count in sorted(result.counts.items()))
     held = f"; {result.held} kept by a hold" if result.held else ""
+    held += f"; {result.erasing} left to an erasure" if result.erasing else ""
     did = "would be destroyed" if result.is_dry_run else "destroyed"
     return f"{slug}: {result.due} facts {did}" + (f" ({by_rule})" if by_rule else "") + held + "."
