@@ -43,15 +43,20 @@ def running() -> Iterator[Product]:
     shutil.rmtree(folder)
 
 
-def kill_a_web_worker(running: Product) -> None:
+def _web_workers(running: Product) -> set[int]:
     master = running.up.child("gunicorn")
-    assert master is not None
-    killed = children_of(master)[0]
+    return set() if master is None else set(children_of(master))
+
+
+def kill_a_web_worker(running: Product) -> None:
+    eventually(lambda: bool(_web_workers(running)))
+    killed = min(_web_workers(running))
     os.kill(killed, signal.SIGKILL)
-    eventually(lambda: is_gone(killed) and len(children_of(master)) >= 2)
+    eventually(lambda: is_gone(killed) and len(_web_workers(running)) >= 2)
 
 
 def kill_the_web_server(running: Product) -> None:
+    eventually(lambda: running.up.child("gunicorn") is not None)
     killed = running.up.child("gunicorn")
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
@@ -60,6 +65,7 @@ def kill_the_web_server(running: Product) -> None:
 
 def kill_the_database(running: Product) -> None:
     home = running.up.home
+    eventually(lambda: Cluster(home).is_running())
     killed = int((home / "postgres" / "postmaster.pid").read_text().split()[0])
     os.kill(killed, signal.SIGKILL)
     eventually(lambda: Cluster(home).is_running() and is_gone(killed))
@@ -157,11 +163,11 @@ def test_what_was_acknowledged_survives_every_kill_once(running: Product) -> Non
 
 
 @pytest.mark.full
-def test_what_was_acknowledged_survives_a_minute_of_kills_at_any_moment(running: Product) -> None:
+def test_what_was_acknowledged_survives_a_dozen_kills_at_any_moment(running: Product) -> None:
     chance = random.Random(815)
-    kills = [chance.choice(KILLS) for _ in range(20)]
+    kills = [chance.choice(KILLS) for _ in range(12)]
     acknowledged = written_while(running, kills, pause=lambda: chance.uniform(0.2, 2.0))
     assert_all_is_there_once(running, acknowledged)
-    assert_each_answer_can_be_had_again(running, acknowledged)
+    assert_each_answer_can_be_had_again(running, random.sample(acknowledged, 300))
     assert_all_is_there_once(running, acknowledged)
     assert_chains_are_whole(running)
