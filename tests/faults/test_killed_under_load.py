@@ -168,6 +168,6 @@ def test_what_was_acknowledged_survives_a_dozen_kills_at_any_moment(running: Pro
     kills = [chance.choice(KILLS) for _ in range(12)]
     acknowledged = written_while(running, kills, pause=lambda: chance.uniform(0.2, 2.0))
     assert_all_is_there_once(running, acknowledged)
-    assert_each_answer_can_be_had_again(running, random.sample(acknowledged, 300))
+    assert_each_answer_can_be_had_again(running, acknowledged[:300])
     assert_all_is_there_once(running, acknowledged)
     assert_chains_are_whole(running)
