@@ -10,6 +10,7 @@ import pytest
 
 from memory.access import system_principal
 from memory.actions.sweep_retention import sweep_retention
+from memory.embeddings.provider import get_provider
 from memory.tenancy import tenant_id_of
 from tests.api.endpoints import Endpoint, endpoints
 from tests.api.isolation import EVERY_ABILITY
@@ -61,6 +62,7 @@ MAKERS: dict[str, Callable[[Place], str]] = {
 
 @pytest.fixture(scope="module")
 def place(django_db_setup: None, django_db_blocker: Any) -> Place:
+    get_provider().embed(["once it is loaded, vectors come with the write"])
     with django_db_blocker.unblock():
         return Place(make_tenant().client("admin", may=EVERY_ABILITY))
 
