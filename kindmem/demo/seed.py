@@ -14,6 +14,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.utils.dateparse import parse_datetime
 
+from kindmem.demo.memories import act_on
 from memory.access import ABILITIES, Principal, system_principal
 from memory.actions.create_api_key import create_api_key
 from memory.actions.create_member import create_member
@@ -60,7 +61,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """`app_token` has the whole tenant; `agent_token` has PROJECTS, as a model-driven agent would."""
+    """`app_token` has the whole tenant; `agent_token` has PROJECTS and PERSON, as a model-driven agent would."""
 
     sign_ins: tuple[SignIn, ...]
     app_token: str
@@ -98,6 +99,7 @@ def _fill(operator: Principal) -> Demo:
         name="desk-agent",
         role="agent",
         projects=PROJECTS,
+        users=(PERSON,),
         expires_days=_KEY_DAYS,
     ).token
     by = {"app": principal_of_token(app_token), "agent": principal_of_token(agent_token)}
@@ -108,6 +110,9 @@ def _fill(operator: Principal) -> Demo:
     checker = principal_of_member(_user_id(operator, "admin"), SLUG)
     for said in _read("facts.json"):
         _write(by[said["by"]], checker, said)
+    by["person"] = principal_of_member(_user_id(operator, "person"), SLUG)
+    for said in _read("records.json"):
+        act_on(by, said)
     return Demo(sign_ins, app_token, agent_token)
 
 
@@ -118,8 +123,8 @@ def _sign_in(operator: Principal, role: str, email: str, subject: str | None) ->
 
 
 def _user_id(operator: Principal, role: str) -> int:
-    email = next(address for known, address, _ in MEMBERS if known == role)
-    return create_member(principal=operator, email=email, role=role).user_id
+    email, subject = next((email, subject) for known, email, subject in MEMBERS if known == role)
+    return create_member(principal=operator, email=email, role=role, subject=subject).user_id
 
 
 def _read(name: str) -> list[dict[str, Any]]:

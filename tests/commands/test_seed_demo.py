@@ -143,6 +143,27 @@ def test_a_question_finds_its_answer(
     assert any(thing in content for content in contents[:3]), contents
 
 
+def test_a_person_finds_what_is_remembered_about_them_in_every_state(demo: dict[str, Any]) -> None:
+    app, agent = (ApiClient(demo[name]) for name in ("apiKey", "agentKey"))
+    about = {"subject_id": PERSON, "limit": 200}
+    found = app.get("/v1/memory/records", about).json()["data"]
+    gone = app.get("/v1/memory/records", {**about, "status": "deleted"}).json()["data"]
+    assert [(one["id"], one["value"]) for one in gone] == [("mem-own-car", None)]
+    assert {one["source"]["type"] for one in found} == {
+        "user_stated",
+        "system_record",
+        "agent_inferred",
+        "user_correction",
+    }
+    dinner = {"user_id": PERSON, "trip_id": "TRIP-LIS-0304", "expense_id": "EXP-3391"}
+    asked = {"key": "expense.dinner_code", "context": dinner}
+    told = agent.post("/v1/memory/recall", asked).json()
+    assert (told["value"], told["decision"]) == ("LKF-RETAIL-07", "apply")
+    asked["context"] = {**dinner, "expense_id": "EXP-9"}
+    told = agent.post("/v1/memory/recall", asked).json()
+    assert (told["value"], told["decision"]) == ("LKF-BRAND-22", "ask"), "the next dinner is not it"
+
+
 def test_a_second_call_changes_nothing_and_shows_no_secret(demo: dict[str, Any]) -> None:
     before = set(get_user_model().objects.values_list("username", "password"))
     again = answered("seed_demo")
