@@ -33,6 +33,14 @@ _REASONS: dict[str, Words] = {
 }
 
 
+SUBJECT_TYPES: dict[str, Words] = {
+    "user": _("the person"),
+    "project": _("the project"),
+    "client": _("the client"),
+    "org": _("the organisation"),
+}
+
+
 def how_badge(how: str) -> Badge:
     return HOW.get(how, Badge("?", how, ""))
 

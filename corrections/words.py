@@ -101,6 +101,17 @@ def kind_words(kind: str) -> Words:
     return KINDS.get(kind, kind)
 
 
+ROUTE_LABELS: dict[str, Words] = {
+    "confirm": _("That's right"),
+    "fix-value": _("Fix what it says"),
+    "out-of-date": _("It used to be true"),
+    "wrong-person": _("Not about me"),
+    "dispute": _("I disagree"),
+    "forget": _("Forget this"),
+    "never-infer": _("Don't guess this about me"),
+}
+"""What each built-in route is called, where the tenant has no words of its own."""
+
 ROUTE_EFFECTS: dict[str, Words] = {
     "confirm": _("Agents know that you agree with it."),
     "fix-value": _("Put the right words in its place: for this case, or everywhere if you say so."),

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import template
 
-from corrections.words import ROUTE_EFFECTS
+from corrections.words import ROUTE_EFFECTS, ROUTE_LABELS
 from memory.records.routes import BUILT_IN, Route
 
 register = template.Library()
@@ -15,6 +15,14 @@ register = template.Library()
 def named(names: Mapping[str, str], writer: Any) -> Any:
     """The writer's name, or the writer as it is."""
     return names.get(writer, writer)
+
+
+@register.filter
+def label(route: Route) -> Any:
+    """What a route is called: the tenant's own words, else the product's in the reader's language."""
+    built_in = BUILT_IN.get(route.name)
+    is_reworded = built_in is None or built_in.label != route.label
+    return route.label if is_reworded else ROUTE_LABELS[route.name]
 
 
 @register.filter

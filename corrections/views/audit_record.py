@@ -7,7 +7,7 @@ from corrections.actions.reveal_record import reveal_record, sees_value
 from corrections.forms import ReasonForm
 from corrections.htmx import render_page
 from corrections.queries.names import names_of
-from corrections.register_words import reason_words
+from corrections.register_words import SUBJECT_TYPES, reason_words
 from corrections.remembered import remembered
 from corrections.views.me_memory import ladder, past_act
 from corrections.visit import GOVERNING, Visit, in_tenant
@@ -27,6 +27,7 @@ def record(visit: Visit, record_id: str) -> HttpResponse:
     context = {
         "memory": remembered(found),
         "record": found,
+        "about": SUBJECT_TYPES.get(found.subject_type, found.subject_type),
         "sees_value": sees_value(visit.principal, found),
         # A reveal is of this memory; its history quotes others.
         "sees_history": visit.principal.role != "auditor",

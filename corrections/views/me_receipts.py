@@ -12,6 +12,7 @@ from corrections.once import new_key
 from corrections.paging import address
 from corrections.queries.my_receipts import my_receipt, my_receipts, values_of
 from corrections.remembered import key_words, scope_words, value_words
+from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
 from memory.errors import BadInput, DomainError
 from memory.hashing import tag
@@ -76,7 +77,7 @@ def receipts(visit: Visit) -> HttpResponse:
             {
                 "line": one,
                 "key": key_words(one.key),
-                "route": route.label if route else one.route,
+                "route": label(route) if route else one.route,
                 "scope": scope_words(scope["level"], scope["bindings"]),
                 "can_undo": one.undone_at is None
                 and one.undo_until is not None

@@ -14,6 +14,7 @@ from corrections.queries.names import names_of
 from corrections.queries.register import Ended, RegisterFilters, register, sees_all
 from corrections.register_words import how_badge, reason_words
 from corrections.remembered import key_words, value_words
+from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput
@@ -49,7 +50,7 @@ def what_ended(visit: Visit) -> HttpResponse:
         "form": form,
         "chips": chips(request, form),
         "rows": [
-            _row(visit, one, governs, {name: route.label for name, route in routes.items()})
+            _row(visit, one, governs, {name: label(route) for name, route in routes.items()})
             for one in shown
         ],
         "names": names_of(visit.principal, [one.actor for one in shown]),
@@ -71,7 +72,7 @@ def _position(visit: Visit, bound: dict[str, Any]) -> tuple[datetime, str] | Non
     return (datetime.fromisoformat(place[0]), place[1]) if place else None
 
 
-def _row(visit: Visit, one: Ended, governs: bool, labels: dict[str, str]) -> dict[str, Any]:
+def _row(visit: Visit, one: Ended, governs: bool, labels: dict[str, Any]) -> dict[str, Any]:
     """One row in words, with where it leads."""
     record = "audit-record" if governs else "memory"
     url = None
