@@ -206,10 +206,17 @@ _KEYS = """
 UPDATE api_key SET users = array_remove(users, %(selector)s::text), participants = array_remove(participants, %(selector)s::text)
 WHERE tenant_id = %(tenant)s::uuid AND (%(selector)s::text = ANY(users) OR %(selector)s::text = ANY(participants))
 """
+# The pages' own: links that open somebody's pages, and keys of forms that were sent through one.
+_PAGE_LINKS = """
+DELETE FROM page_link WHERE tenant_id = %(tenant)s::uuid AND subject_id = %(selector)s::text
+"""
+_PAGE_FORMS = """
+DELETE FROM page_form WHERE tenant_id = %(tenant)s::uuid AND sender = 'user:' || %(selector)s::text
+"""
 
 
 def clear_rest(principal: Principal, erasure: ErasureView) -> Counts:
-    """Kept answers, and for a person the member and key rows that name them."""
+    """Kept answers, and for a person the rows of members, keys and pages that name them."""
     selector = erasure.selector_id or ""
     parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
@@ -219,7 +226,12 @@ def clear_rest(principal: Principal, erasure: ErasureView) -> Counts:
     }
     statements = {"idempotencyAnswers": _WITHHOLD}
     if erasure.kind in PERSON_KINDS:
-        statements |= {"members": _MEMBERS, "keys": _KEYS}
+        statements |= {
+            "members": _MEMBERS,
+            "keys": _KEYS,
+            "pageLinks": _PAGE_LINKS,
+            "pageForms": _PAGE_FORMS,
+        }
     counts: Counts = {}
     with connection.cursor() as cursor:
         for store, statement in statements.items():

@@ -9,9 +9,12 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from memory.access import system_principal
+from memory.actions.run_erasure import run_due_erasures
 from memory.tenancy import tenant_context
 from tests.api.makers import Place, record_body
 from tests.builders import ApiClient, TenantKit
+from tests.lifecycle.test_erasure import rows_that_say
 from tests.pages.people import text_of
 
 
@@ -103,3 +106,23 @@ def test_making_a_link_is_an_entry_of_governance_without_the_person_or_the_token
     (entry,) = [one for one in log if one["payload"]["type"] == "page-link.made"]
     assert set(entry["payload"]) == {"type", "pageLinkId"}
     assert link["url"].rsplit("/", 2)[-2] not in str(log)
+
+
+def test_an_erasure_of_the_person_ends_their_links(
+    acme: TenantKit,
+) -> None:
+    app = acme.client("app", users=["dana"])
+    place = Place(app, user="dana", canary="aisle")
+    record = app.post("/v1/memory/records", record_body(place)).json()
+    browser = opened(made(app))
+    confirm = f"/t/{acme.slug}/memory/{record['id']}/correct/confirm"
+    page = browser.get(confirm).content.decode()
+    once = page.split('name="once" value="', 1)[1].split('"', 1)[0]
+    assert browser.post(confirm, {"once": once, "expect": record["id"]}).status_code == 302
+    assert rows_that_say(acme, "dana").keys() >= {"page_link", "page_form"}
+    subject = {"subject": {"kind": "user", "id": "dana"}}
+    assert acme.client("admin").post("/v1/memory/erasures", subject).status_code == 202
+    run_due_erasures(system_principal(acme.id, acme.slug, id="eraser"))
+    # Who confirmed it is in a hashed field of the log, which stays.
+    assert rows_that_say(acme, "dana") == {"log_entry": 1}
+    assert browser.get(f"/t/{acme.slug}/memory/").status_code == 302
