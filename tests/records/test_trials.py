@@ -1,10 +1,14 @@
 """Correct, then look for the old value; forget, then look: many times over, at every door, and never once found."""
 
+import io
+import json
 import random
 from typing import Any
 
 import pytest
 
+from memory.access import system_principal
+from memory.actions.export_subject import export_subject
 from tests.builders import TenantKit
 from tests.records.builders import a_record, an_inference
 from tests.records.conftest import RECORDS, Memory
@@ -86,6 +90,28 @@ def forget_then_look(app: Memory, agent: Memory, number: int, dice: random.Rando
     return int(value in seen or any(value in one for one in retried))
 
 
+def exported(tenant: TenantKit, number: int) -> list[dict[str, Any]]:
+    """The lines of the export of the person of a trial."""
+    target = io.BytesIO()
+    operator = system_principal(tenant.id, tenant.slug, id="tests")
+    export_subject(principal=operator, subject_id=f"u{number}", target=target)
+    return [json.loads(line) for line in target.getvalue().splitlines()]
+
+
+def export_then_look(tenant: TenantKit, number: int, *, is_forgotten: bool) -> int:
+    """Whether an export holds what was forgotten, or has the old value in a record that is still in use."""
+    lines = exported(tenant, number)
+    if is_forgotten:
+        return int(f"gone{number}x" in json.dumps(lines))
+    active = [
+        line["record"]
+        for line in lines
+        if line["kind"] == "record" and line["record"]["lifecycle"]["status"] == "active"
+    ]
+    corrected = [one for one in active if one["source"]["type"] == "user_correction"]
+    return int(len(corrected) != 1 or corrected[0]["value"] != f"newq{number}x")
+
+
 def trials(tenant: TenantKit, count: int) -> tuple[int, int]:
     """How many of `count` trials of each kind found what must not be found."""
     app = Memory(tenant.client("app", everything=True))
@@ -93,6 +119,8 @@ def trials(tenant: TenantKit, count: int) -> tuple[int, int]:
     dice = random.Random(20_260_301)
     corrected = sum(correct_then_look(app, agent, number, dice) for number in range(count))
     forgotten = sum(forget_then_look(app, agent, count + number, dice) for number in range(count))
+    corrected += sum(export_then_look(tenant, n, is_forgotten=False) for n in range(count))
+    forgotten += sum(export_then_look(tenant, count + n, is_forgotten=True) for n in range(count))
     return corrected, forgotten
 
 
