@@ -10,7 +10,6 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -35,7 +34,7 @@ from memory.fetcher import is_in_transaction
 from memory.queries.facts import current_fact
 from memory.refresh.handler import Fetched, RefreshRequest, Unchanged
 from memory.refresh.look import Failed, Found, look_at_all
-from memory.refresh.registry import TenantHandlers
+from memory.refresh.registry import TenantHandlers, tenant_handlers
 from memory.search.index import EMBED_WITHIN_SECONDS
 from memory.tenancy import tenant_context
 
@@ -91,7 +90,7 @@ def refresh_facts(
         return ["in-transaction" for _ in facts]
     deadline = time.monotonic() + seconds
     with tenant_context(principal.tenant_id):
-        registered = _tenant_handlers(principal)
+        registered = tenant_handlers(principal.tenant_id)
     asked = []
     for fact in facts:
         source = fact.source
@@ -116,19 +115,6 @@ def refresh_facts(
         outcome = Failed(RefreshHandlerMissing.code) if one is None else next(found)
         failures.append(_settle(server, fact, outcome, deadline))
     return failures
-
-
-def _tenant_handlers(principal: Principal) -> TenantHandlers:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT jsonb_build_object('refreshHosts', coalesce(settings -> 'refreshHosts', '[]'),"
-            " 'refreshHandlers', coalesce(settings -> 'refreshHandlers', '[]'))::text"
-            " FROM tenant WHERE id = %(tenant)s::uuid",
-            {"tenant": principal.tenant_id},
-        )
-        (text,) = cursor.fetchone()
-    settings: dict[str, Any] = admission.admit(text.encode(), max_bytes=len(text.encode()))
-    return TenantHandlers.of_settings(settings)
 
 
 def _request(

@@ -6,12 +6,16 @@ them. An id in a fact is only ever looked up here: nothing that a fact says is i
 """
 
 import functools
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
+from uuid import UUID
+
+from django.db import connection
 
 from memory.fact_shape import Source
 from memory.refresh.handler import Handler
@@ -51,6 +55,26 @@ class TenantHandlers:
             return registered
         found = _installed().get(wanted)
         return None if found is None else _loaded(found)
+
+
+def tenant_handlers(tenant_id: UUID, *, to_change: bool = False) -> TenantHandlers:
+    """What the tenant registered, in the running transaction; `to_change` locks it until commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT jsonb_build_object('refreshHosts', coalesce(settings -> 'refreshHosts', '[]'),"
+            " 'refreshHandlers', coalesce(settings -> 'refreshHandlers', '[]'))::text"
+            " FROM tenant WHERE id = %(tenant)s::uuid" + (" FOR UPDATE" if to_change else ""),
+            {"tenant": tenant_id},
+        )
+        (text,) = cursor.fetchone()
+    return TenantHandlers.of_settings(json.loads(text))
+
+
+def is_offered(handler_id: str) -> bool:
+    """Whether an installed package has a handler of this id."""
+    with _lock:
+        registered = handler_id in _registered
+    return registered or handler_id in _installed()
 
 
 @functools.cache
