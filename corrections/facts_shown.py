@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -9,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from corrections.words import Badge
 from memory.fact_shape import FactView
 
-PREVIEW_MAX = 2000
+PREVIEW_MAX = 1000
 _BADGES = {
     "unverified": Badge("?", gettext_lazy("Not checked"), "warn"),
     "asserted": Badge("“", gettext_lazy("Stated"), "info"),
@@ -47,17 +48,43 @@ def who_reads(fact: FactView) -> str:
 
 def preview(fact: FactView) -> str | None:
     """The content as one line; None when it lies elsewhere or is gone."""
-    text = fact.content_text
-    if text is None:
-        return None
-    if len(text) > PREVIEW_MAX:
-        return text[:PREVIEW_MAX]
-    value = json.loads(text)
+    return None if fact.content_text is None else line_of(json.loads(fact.content_text))
+
+
+def line_of(value: Any) -> str:
+    """A JSON value in one line of plain words: `city: Oslo · seat: aisle`; at most PREVIEW_MAX characters."""
     if isinstance(value, dict):
         told = [value[name] for name in _TEXT_NAMES if isinstance(value.get(name), str)]
-        if told:
-            return str(told[0])
-    return value if isinstance(value, str) else text
+        words = str(told[0]) if told else " · ".join(f"{k}: {_short(v)}" for k, v in value.items())
+    else:
+        words = _short(value)
+    return words[:PREVIEW_MAX]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        return ", ".join(_short(one) for one in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def fields_of(text: str | None) -> list[tuple[str, str]]:
+    """The members of a small flat object as names and words; nothing for any other content."""
+    value = json.loads(text) if text and text.startswith("{") and len(text) <= PREVIEW_MAX else None
+    if not isinstance(value, dict) or any(
+        isinstance(one, dict)
+        or (isinstance(one, list) and any(isinstance(x, dict | list) for x in one))
+        for one in value.values()
+    ):
+        return []
+    return [(name.replace("_", " "), _short(one)) for name, one in value.items()]
+
+
+def writer_of(fact: FactView) -> str:
+    """Who wrote it, as `names_of` knows writers; an agent by its name."""
+    kind, who = fact.attributed_kind, fact.attributed_id
+    return who if kind == "agent" else f"{kind}:{who}"
 
 
 def where_words(fact: FactView) -> str:
@@ -87,7 +114,7 @@ def ladder(fact: FactView) -> list[tuple[str, str, bool]]:
         (_("Legal hold"), _("yes") if fact.is_held else _("none"), fact.is_held),
         (
             _("Must be kept until"),
-            _day(kept) if kept is not None and fact.is_kept else _("no such day"),
+            _day(kept) if kept is not None and fact.is_kept else _("none"),
             fact.is_kept and not fact.is_held,
         ),
         (
@@ -118,7 +145,10 @@ class FactShown:
     preview: str | None
     where: str
     who_reads: str
+    writer: str
 
 
 def shown(fact: FactView) -> FactShown:
-    return FactShown(fact, badge_of(fact), preview(fact), where_words(fact), who_reads(fact))
+    return FactShown(
+        fact, badge_of(fact), preview(fact), where_words(fact), who_reads(fact), writer_of(fact)
+    )

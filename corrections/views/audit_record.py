@@ -11,7 +11,8 @@ from corrections.register_words import SUBJECT_TYPES, reason_words
 from corrections.remembered import remembered
 from corrections.views.me_memory import ladder, past_act
 from corrections.visit import GOVERNING, Visit, in_tenant
-from memory.queries.record_history import record_history
+from corrections.words import Words
+from memory.queries.record_history import PastAct, record_history
 from memory.queries.records import record_by_id
 
 
@@ -31,10 +32,15 @@ def record(visit: Visit, record_id: str) -> HttpResponse:
         "sees_value": sees_value(visit.principal, found),
         # A reveal is of this memory; its history quotes others.
         "sees_history": visit.principal.role != "auditor",
-        "past": [{**past_act(act), "reason": reason_words(act.reason_code)} for act in acts],
+        "past": [{**past_act(act), "reason": _why(act)} for act in acts],
         "names": names_of(visit.principal, [found.written_by, *(act.actor for act in acts)]),
         "ladder": ladder(found),
         "form": form,
     }
     status = 422 if form.errors else 200
     return render_page(visit.request, "audit/record.html", context, status=status)
+
+
+def _why(act: PastAct) -> Words:
+    """Why it ended; of an act that ended nothing the name says it all."""
+    return reason_words(act.reason_code) if act.to_status != "active" else ""

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from corrections.differences import difference, lines_of
-from corrections.facts_shown import ladder, shown
+from corrections.facts_shown import fields_of, ladder, shown, writer_of
 from corrections.forms import FactsFilter
 from corrections.htmx import render_page
 from corrections.paging import address, chips
@@ -58,7 +58,7 @@ def facts(visit: Visit) -> HttpResponse:
         "form": form,
         "chips": chips(request, form),
         "facts": [shown(fact) for fact in on_page],
-        "names": names_of(visit.principal, [fact.attributed_id for fact in on_page]),
+        "names": names_of(visit.principal, [writer_of(fact) for fact in on_page]),
         "older": older,
         "newest": address(request, drop=("after",)) if position else None,
         "clear_url": request.path,
@@ -91,11 +91,12 @@ def fact(visit: Visit, fact_id: str) -> HttpResponse:
     on_page = history[:REVISIONS_A_PAGE]
     lines, is_cut = lines_of(current.content_text)
     quoted = quoted_entry(visit, current.cause_ids[0]) if current.cause_ids else None
-    people: list[str | None] = [one.verified_by or one.attributed_id for one in on_page]
+    people: list[str | None] = [one.verified_by or writer_of(one) for one in on_page]
     people += [one.invalidated_by for one in on_page]
     context = {
         "shown": shown(current),
         "fact": current,
+        "fields": fields_of(current.content_text),
         "lines": lines,
         "is_cut": is_cut,
         "quoted": quoted,
@@ -105,7 +106,7 @@ def fact(visit: Visit, fact_id: str) -> HttpResponse:
             _revision(one, history[at + 1] if at + 1 < len(history) else None)
             for at, one in enumerate(on_page)
         ],
-        "names": names_of(visit.principal, [*people, current.attributed_id]),
+        "names": names_of(visit.principal, [*people, writer_of(current)]),
         "older": f"?before={on_page[-1].version}" if len(history) > REVISIONS_A_PAGE else None,
         "newest": visit.request.path if before is not None else None,
     }
@@ -125,7 +126,7 @@ def _revision(one: FactView, earlier: FactView | None) -> dict[str, Any]:
     return {
         "fact": one,
         "words": words,
-        "who": one.verified_by or one.attributed_id,
+        "who": one.verified_by or writer_of(one),
         "is_same": is_same,
         "is_removed": one.invalidation_reason not in (None, "superseded"),
         "is_gone": one.content_text is None and one.content_ref is None,

@@ -206,4 +206,4 @@ def ladder(record: Record) -> list[tuple[str, str, bool]]:
         ),
     ]
     is_decided = any(decides for _name, _says, decides in steps)
-    return [*steps, (_("Otherwise"), _("kept until you correct or forget it"), not is_decided)]
+    return [*steps, (_("Otherwise"), _("kept until it is corrected or forgotten"), not is_decided)]

@@ -7,13 +7,14 @@ from typing import Any
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
+from corrections.facts_shown import line_of
 from corrections.forms_register import RegisterFilter
 from corrections.htmx import render_page
 from corrections.paging import address, chips
 from corrections.queries.names import names_of
 from corrections.queries.register import Ended, RegisterFilters, register, sees_all
 from corrections.register_words import how_badge, reason_words
-from corrections.remembered import key_words, value_words
+from corrections.remembered import key_words
 from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
@@ -99,7 +100,6 @@ def _said(one: Ended) -> str | None:
     if one.said is None:
         return None
     try:
-        json.loads(one.said)
+        return line_of(json.loads(one.said))
     except ValueError:
         return one.said
-    return value_words(one.said)
