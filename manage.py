@@ -40,6 +40,7 @@ WITHOUT_DATABASE = frozenset(
             "upgrade_database",
             "version",
             "--version",
+            "witness",
         ),
     )
 )

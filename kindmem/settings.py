@@ -24,6 +24,7 @@ KINDMEM_STATE = load_or_create(KINDMEM_STATE_DIR, Path(_signing_keys) if _signin
 # Outside the data directory, so that a copied-back data directory does not bring its anchors along.
 KINDMEM_ANCHOR_DIR = Path(env.str("KINDMEM_ANCHOR_DIR", "") or KINDMEM_STATE_DIR / "anchors")
 KINDMEM_SIGNER = env.str("KINDMEM_SIGNER", "memory.integrity.signing.state_signer")
+KINDMEM_WITNESSES = env.str("KINDMEM_WITNESSES", "")  # "key address, key address"
 
 DEBUG = False
 KINDMEM_DEVELOPMENT = env.bool("KINDMEM_DEVELOPMENT", False)  # allows plain-http loopback sources

@@ -5,6 +5,7 @@ left is done the next time.
 """
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ import structlog
 from django.db import connection
 
 from memory.access import Principal, system_principal
+from memory.actions.ask_witnesses import ask_witnesses
 from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.expire_overdue import expire_overdue
 from memory.actions.refresh_stale import refresh_stale
@@ -21,8 +23,10 @@ from memory.actions.run_erasure import run_due_erasures
 from memory.actions.run_verifications import run_verifications
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
+from memory.beside import Beside
 from memory.errors import DomainError
-from memory.integrity.rounds import Rounds
+from memory.integrity.rounds import Rounds, Turns
+from memory.integrity.witnesses import chosen_witnesses
 from memory.records import clock
 from memory.records.sealing import destroy_overdue
 from memory.tenancy import all_tenants, tenant_context
@@ -32,6 +36,7 @@ log = structlog.get_logger("kindmem.worker")
 _ANSWERS_OF_ONE_STEP = 500
 _REFRESH_SECONDS = 3.0
 _REINDEX_SECONDS = 3.0
+_WITNESS_SECONDS = 4.0
 _DROP_OLD_ANSWERS = """
 DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
   SELECT tenant_id, principal, key FROM idempotency_key
@@ -130,6 +135,7 @@ def reindex(tenant_id: UUID, slug: str) -> None:
 
 
 _ROUNDS = Rounds()
+_WITNESSED = Turns()
 
 
 @for_each_tenant
@@ -140,6 +146,27 @@ def seal_moved(tenant_id: UUID, slug: str) -> None:
     _ROUNDS.took(tenant_id, since, sealed.looked_at)
 
 
+def witness() -> None:
+    """The newest checkpoints, to the chosen witnesses; a few seconds a turn, beginning where the last one ended."""
+    witnesses = chosen_witnesses()
+    if not witnesses:
+        return
+    ends_at = time.monotonic() + _WITNESS_SECONDS
+    silent: set[str] = set()
+    for tenant_id, slug in _WITNESSED.turn(all_tenants()):
+        try:
+            ask_witnesses(
+                principal=system_principal(tenant_id, slug, id="witness"),
+                witnesses=witnesses,
+                silent=silent,
+                seconds=ends_at - time.monotonic(),
+            )
+        except DomainError as error:
+            log.warning("job refused", job="witness", tenant=slug, code=error.code)
+        if time.monotonic() >= ends_at:
+            return
+
+
 @for_each_tenant
 def verify(tenant_id: UUID, slug: str) -> None:
     """Verifications that were asked for, a few seconds a turn."""
@@ -148,6 +175,7 @@ def verify(tenant_id: UUID, slug: str) -> None:
 
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("seal", 3.0, seal_moved),
+    ("witness", 3.0, Beside(witness)),
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),

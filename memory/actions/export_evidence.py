@@ -91,7 +91,7 @@ def export_evidence(
             about=about,
             entries=lambda: _entries(principal, run_id, last),
             leaves=lambda: _leaves(principal, run_id, head),
-            note_text=head.note_text if head is not None else None,
+            note_text=head.cosigned_note if head is not None else None,
             head_proof=proof,
         ),
         by,

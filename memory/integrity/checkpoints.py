@@ -17,7 +17,9 @@ _COLUMNS: Final = """
 c.size, c.origin, c.root_hash, c.note_text,
 to_char(c.signed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
 (SELECT to_char(min(a.anchored_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
- FROM anchor a WHERE a.tenant_id = c.tenant_id AND a.size = c.size)
+ FROM anchor a WHERE a.tenant_id = c.tenant_id AND a.size = c.size),
+ARRAY(SELECT a.answer FROM anchor a
+ WHERE a.tenant_id = c.tenant_id AND a.size = c.size AND starts_with(a.place, 'witness:') ORDER BY a.place)
 """
 
 
@@ -31,6 +33,12 @@ class StoredCheckpoint:
     note_text: str
     signed_at: str
     anchored_at: str | None
+    cosignatures: tuple[str, ...] = ()
+
+    @property
+    def cosigned_note(self) -> str:
+        """The signed note with the lines of its witnesses."""
+        return self.note_text + "".join(self.cosignatures)
 
     def as_wire(self) -> dict[str, Any]:
         answer: dict[str, Any] = {
@@ -61,7 +69,7 @@ def stored_checkpoints(
         {"tenant": tenant_id, "size": size, "before": before, "limit": limit},
     )
     return [
-        StoredCheckpoint(row[0], row[1], bytes(row[2]), row[3], row[4], row[5])
+        StoredCheckpoint(row[0], row[1], bytes(row[2]), row[3], row[4], row[5], tuple(row[6]))
         for row in cursor.fetchall()
     ]
 

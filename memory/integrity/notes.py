@@ -13,6 +13,7 @@ c2sp.org/tlog-checkpoint.
 
 import base64
 import binascii
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 _ED25519: Final = b"\x01"
 _DASH: Final = "\u2014 "
+_SIZE: Final = re.compile("0|[1-9][0-9]{0,18}", re.ASCII)
 
 
 class NoteError(ValueError):
@@ -69,8 +71,12 @@ def checkpoint_body(origin: str, size: int, root_hash: bytes) -> str:
 
 def signature_line(name: str, public_key: bytes, signature: bytes) -> str:
     """One signature line, with its newline."""
-    encoded = base64.b64encode(key_hash(name, public_key) + signature).decode()
-    return f"{_DASH}{name} {encoded}\n"
+    return note_line(name, key_hash(name, public_key) + signature)
+
+
+def note_line(name: str, signature: bytes) -> str:
+    """The line of a signature that begins with its key's hash, with its newline."""
+    return f"{_DASH}{name} {base64.b64encode(signature).decode()}\n"
 
 
 def signed_note(body: str, lines: Iterable[str]) -> str:
@@ -88,7 +94,7 @@ def parse_checkpoint(text: str) -> Note:
     if len(lines) < 4 or not lines[0]:
         raise NoteError("a checkpoint has an origin, a size and a root")
     origin, size, root = lines[:3]
-    if not size.isascii() or not size.isdigit() or (size != "0" and size.startswith("0")):
+    if not _SIZE.fullmatch(size):
         raise NoteError("the size of a checkpoint is a decimal number")
     if not rest.endswith("\n"):
         raise NoteError("a note ends with a newline")
@@ -97,11 +103,12 @@ def parse_checkpoint(text: str) -> Note:
         size=int(size),
         root_hash=_decoded(root, 32),
         body=body,
-        signatures=tuple(_signature(line) for line in rest.removesuffix("\n").split("\n")),
+        signatures=tuple(parse_signature(line) for line in rest.removesuffix("\n").split("\n")),
     )
 
 
-def _signature(line: str) -> Signature:
+def parse_signature(line: str) -> Signature:
+    """Read one signature line, without its newline. Raises NoteError; nothing is checked."""
     words = line.removeprefix(_DASH).split(" ")
     if not line.startswith(_DASH) or len(words) != 2:
         raise NoteError("a signature line is: dash, name, base64")

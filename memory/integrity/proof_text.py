@@ -15,6 +15,7 @@ the seal: `{"leaf", "record": {"causedByLogId"?, "entryHash", "hashVersion", "pa
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,8 @@ from memory.integrity.merkle import is_included, leaf_hash
 from memory.integrity.notes import NoteError, parse_checkpoint, signers_of
 
 HEADER: Final = "c2sp.org/tlog-proof@v1"
+_SIZE: Final = re.compile("0|[1-9][0-9]{0,15}", re.ASCII)
+_LONGEST_PATH: Final = 63
 
 
 class ProofError(ValueError):
@@ -86,6 +89,22 @@ def inclusion_text(
 def consistency_text(size: int, path: Iterable[bytes], note_text: str) -> str:
     """The proof that the log of `size` leaves is the start of the checkpoint's, as a witness is asked with it."""
     return f"old {size}\n{_lines(path)}\n{note_text}"
+
+
+def read_consistency(text: str) -> tuple[int, list[bytes], str]:
+    """What a witness is asked with: the old size, the path, the note. Raises NoteError."""
+    head, separator, note_text = text.partition("\n\n")
+    first, *lines = head.split("\n")
+    size = first.removeprefix("old ")
+    if not separator or first == size or not _SIZE.fullmatch(size):
+        raise NoteError("a request is: 'old' and a size, hashes, an empty line, a checkpoint")
+    try:
+        path = [base64.b64decode(line, validate=True) for line in lines]
+    except (binascii.Error, ValueError) as error:
+        raise NoteError("a hash is not base64") from error
+    if len(path) > _LONGEST_PATH or any(len(hash) != 32 for hash in path):
+        raise NoteError("at most 63 hashes of 32 bytes")
+    return int(size), path, note_text
 
 
 def _lines(path: Iterable[bytes]) -> str:

@@ -4,6 +4,7 @@ Kept in the worker's memory only: a new worker begins with all, so nothing is ev
 """
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -39,3 +40,17 @@ class Rounds:
         looked = self._looked.get(tenant_id)
         at_all = time.monotonic() if since is None or looked is None else looked.at_all
         self._looked[tenant_id] = _Looked(looked_at, at_all)
+
+
+class Turns:
+    """Goes round the tenants: where a turn ends early, the next one begins after the tenant that it reached."""
+
+    def __init__(self) -> None:
+        self._reached = ""
+
+    def turn(self, tenants: Sequence[tuple[UUID, str]]) -> Iterator[tuple[UUID, str]]:
+        """Each (id, slug) once."""
+        last = self._reached
+        for tenant in sorted(tenants, key=lambda one: (one[1] <= last, one[1])):
+            self._reached = tenant[1]
+            yield tenant

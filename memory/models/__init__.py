@@ -54,7 +54,7 @@ from memory.models.record import (
     UsedWord,
 )
 from memory.models.route import CorrectionRoute, PolicySource
-from memory.models.seal import Anchor, Checkpoint, SealLeaf
+from memory.models.seal import Anchor, Checkpoint, SealLeaf, WitnessStanding
 from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting, Reindexing
 from memory.models.sweep import DestroyedFact, Sweep, SweepClock
 from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
@@ -114,4 +114,5 @@ __all__ = [
     "Tenant",
     "UsedWord",
     "VerificationJob",
+    "WitnessStanding",
 ]

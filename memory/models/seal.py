@@ -76,3 +76,22 @@ class Anchor(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.size} at {self.place}"
+
+
+class WitnessStanding(TenantModel):
+    """What to ask a witness next, and why it gave no cosignature. Its cosignatures are anchors."""
+
+    witness = models.TextField(primary_key=True)
+    origin = models.TextField()
+    cosigned_size = models.BigIntegerField(default=0)
+    failure = models.TextField(null=True)
+    failed_size = models.BigIntegerField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    attempts = models.IntegerField(default=0)
+    retry_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "witness_standing"
+
+    def __str__(self) -> str:
+        return f"{self.witness} at {self.cosigned_size}"

@@ -90,10 +90,10 @@ def consistency(principal: Principal, size: int, later_size: int) -> dict[str, A
         tree = StoredTree(cursor, principal.tenant_id)
         path = _proven(lambda: tree.prove_consistency(size, later_size))
     return {
-        "from": {**earlier.as_wire(), "note": earlier.note_text},
-        "to": {**later.as_wire(), "note": later.note_text},
+        "from": {**earlier.as_wire(), "note": earlier.cosigned_note},
+        "to": {**later.as_wire(), "note": later.cosigned_note},
         "hashes": [tag(hash) for hash in path],
-        "proof": consistency_text(size, path, later.note_text),
+        "proof": consistency_text(size, path, later.cosigned_note),
     }
 
 
@@ -145,7 +145,7 @@ def run_proof(
             record,
             index=index,
             path=_proven(lambda: tree.prove_inclusion(index, head.size)),
-            note_text=head.note_text,
+            note_text=head.cosigned_note,
         )
     return RunProof(
         run_id,

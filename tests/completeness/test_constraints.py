@@ -64,6 +64,7 @@ UNREACHABLE = {
     r"reindexing_is_of_declared_type": "written in the transaction that declares it",
     r"sweep_.*": "the sweep takes its place by this very index, and says who has it",
     r"verification_job_.*": "the worker writes these, in order; a range without a run is refused before",
+    r"witness_standing_.*": "the worker alone writes these, after it asked",
     r"seal_leaf_.*|checkpoint_.*|anchor_.*": "the sealer alone writes these, under its lock",
     r"page_form_is_sent_once|page_link_ends_soon": "the pages' own actions name it",
     r".*_never_(?:truncated|removed)|.*_append_only": "no statement removes or empties these",

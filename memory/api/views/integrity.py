@@ -21,6 +21,7 @@ from memory.integrity.checkpoints import StoredCheckpoint
 from memory.integrity.notes import verifier_key
 from memory.integrity.signing import signer
 from memory.queries.seal_proofs import checkpoint, checkpoints, consistency, run_proof
+from memory.queries.witnesses import witnesses_of
 
 EXPORTED_AT_MOST: Final = 100_000
 """Entries of a run that one request exports; the command has no limit."""
@@ -30,6 +31,19 @@ _ANSWERED_WHOLE_BYTES: Final = 16 << 20
 _SIZE = re.compile("[1-9][0-9]{0,14}", re.ASCII)
 _INTEGER = {"type": "integer", "minimum": 0}
 
+WITNESS: dict[str, Any] = {
+    "type": "object",
+    "required": ["name", "state"],
+    "properties": {
+        "name": TEXT,
+        "state": {"enum": ["cosigned", "covered", "waiting", "failing"]},
+        "verifierKey": TEXT,
+        "cosignedAt": INSTANT,
+        "failure": TEXT,
+        "failedAt": INSTANT,
+        "retryAt": INSTANT,
+    },
+}
 CHECKPOINT: dict[str, Any] = {
     "type": "object",
     "required": ["size", "origin", "rootHash", "signedAt", "note"],
@@ -41,6 +55,7 @@ CHECKPOINT: dict[str, Any] = {
         "anchoredAt": INSTANT,
         "note": TEXT,
         "verifierKeys": {"type": "array", "items": TEXT},
+        "witnesses": {"type": "array", "items": WITNESS},
     },
 }
 RUN_PROOF: dict[str, Any] = {
@@ -76,7 +91,7 @@ def _size(text: str) -> int:
 
 
 def _wire(row: StoredCheckpoint) -> dict[str, Any]:
-    return {**row.as_wire(), "note": row.note_text}
+    return {**row.as_wire(), "note": row.cosigned_note}
 
 
 class Checkpoints(ApiView):
@@ -110,7 +125,11 @@ class OneCheckpoint(ApiView):
     @operation(
         id="memory.getCheckpoint",
         summary="One signed head, by its size, with the public keys that may have signed it",
-        description="`note` is a C2SP tlog-checkpoint; `verifierKeys` are in the text form of signed notes.",
+        description=(
+            "`note` is a C2SP tlog-checkpoint, with the cosignatures of its witnesses; `verifierKeys` are in the text form of "
+            "signed notes. `witnesses` says of each chosen witness whether it cosigned this head (`cosigned`) or a later one "
+            "that goes on from it (`covered`), is yet to answer (`waiting`), or why it does not (`failing`)."
+        ),
         ability="read",
         answers={200: CHECKPOINT},
         errors=("checkpoint-not-found",),
@@ -119,7 +138,11 @@ class OneCheckpoint(ApiView):
     def get(self, call: Call) -> Answer:
         row = checkpoint(call.principal, _size(call.path["size"]))
         keys = [verifier_key(row.origin, key) for key in signer().public_keys]
-        return Answer(200, {**_wire(row), "verifierKeys": keys})
+        body = {**_wire(row), "verifierKeys": keys}
+        witnesses = witnesses_of(call.principal, row)
+        if witnesses:
+            body["witnesses"] = witnesses
+        return Answer(200, body)
 
 
 class Consistency(ApiView):
