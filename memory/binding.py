@@ -22,11 +22,13 @@ from memory.api.schemas_log import NEW_ENTRY
 from memory.api.shapes import Shape
 from memory.embeddings.provider import EmbeddingError
 from memory.errors import BadInput, DomainError
+from memory.fact_shape import FactView
 from memory.ids import new_text_id
 from memory.log_entry import ABSENT, NewEntry, StoredEntry
 from memory.queries.facts import FactFilters, fact_revisions, list_facts
-from memory.queries.retrieve import Retrieval, retrieve
+from memory.queries.retrieve import Retrieval
 from memory.queries.run_log import run_log
+from memory.refresh.on_read import refreshed_on_read, retrieved_on_read
 from memory.tenancy import tenant_context
 
 T = TypeVar("T")
@@ -164,17 +166,21 @@ class MemoryBinding:
             filters = FactFilters(type=given.type, scope=own_scope(self.principal, given.scope))
             with tenant_context(self.tenant):
                 facts = list_facts(self.principal, filters, limit=given.limit)
-                if given.latest_only:
-                    return [_plain(fact.wire()) for fact in facts]
-                revisions: list[dict[str, Any]] = []
-                for fact in facts:
-                    if len(revisions) >= given.limit:
-                        break
-                    every = [fact] if fact.version == 1 else fact_revisions(self.principal, fact.id)
-                    revisions += [_plain(one.wire()) for one in every]
-                return revisions[: given.limit]
+                if not given.latest_only:
+                    return self._revisions(facts, given.limit)
+            return [_plain(fact.wire()) for fact in refreshed_on_read(self.principal, facts)]
 
         return _result(work, "invalid-fact")
+
+    def _revisions(self, facts: list[FactView], limit: int) -> list[dict[str, Any]]:
+        """Every revision of each fact, in the running transaction, up to the limit."""
+        revisions: list[dict[str, Any]] = []
+        for fact in facts:
+            if len(revisions) >= limit:
+                break
+            every = [fact] if fact.version == 1 else fact_revisions(self.principal, fact.id)
+            revisions += [_plain(one.wire()) for one in every]
+        return revisions[:limit]
 
     def search_by_keyword(self, given: SearchByKeywordInput) -> Result[list[RetrievalHit]]:
         asked = Retrieval(
@@ -235,7 +241,7 @@ class MemoryBinding:
     def _search(self, tenant_id: str, asked: Retrieval) -> Result[list[RetrievalHit]]:
         def work() -> list[RetrievalHit]:
             self._needs("read", tenant_id, asked.limit, "top_k")
-            found = retrieve(self.principal, asked)
+            found = retrieved_on_read(self.principal, asked)
             return [
                 RetrievalHit(_plain(fact.wire()), score or 0.0) for fact, score in found.results
             ]

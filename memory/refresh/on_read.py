@@ -15,6 +15,7 @@ from memory.access import Principal
 from memory.actions.refresh_facts import SECONDS_IN_ALL, refresh_facts
 from memory.fact_shape import FactView
 from memory.queries.facts import facts_by_ids
+from memory.queries.retrieve import Retrieval, Retrieved, retrieve
 from memory.tenancy import tenant_context
 
 MOST_AT_ONCE = 8
@@ -64,6 +65,17 @@ def refreshed_on_read(principal: Principal, facts: Sequence[FactView]) -> list[F
     return [
         now.get(fact.id, fact) for fact in facts if fact.id in now or fact.id not in looked_after
     ]
+
+
+def retrieved_on_read(principal: Principal, asked: Retrieval) -> Retrieved:
+    """What a search finds, refreshed like any read; scores are of the content that was searched.
+
+    Opens its own transactions; call it outside any. Raises what `retrieve` raises.
+    """
+    found = retrieve(principal, asked)
+    scores = {fact.id: score for fact, score in found.results}
+    now = refreshed_on_read(principal, [fact for fact, _ in found.results])
+    return Retrieved([(fact, scores[fact.id]) for fact in now], found.meta)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.db import connection
 
+from memory.binding import ListFactsInput, MemoryBinding, Ok, SearchByKeywordInput
 from memory.refresh import registry
 from memory.refresh.handler import Fetched, RefreshRequest, Unchanged
 from memory.refresh.look import AT_ONCE, Failed, look_at_all
@@ -135,6 +136,21 @@ def test_what_a_search_finds_and_can_not_refresh_is_said_to_be_stale(
         "refreshFailure": "source-answered-500",
     }
     assert found["fact"]["content"] == fact["content"]
+
+
+def test_the_binding_reads_and_searches_what_it_refreshed(
+    live_acme: TenantKit, app: ApiClient, crm: Source
+) -> None:
+    binding = MemoryBinding.for_token(live_acme.token("agent", projects=["p1"]))
+    source = view(uri=crm.url, strategy="on-read")
+    fact = written(app, content={"seat": "aisle"}, source=source)
+    listed = binding.list_facts(ListFactsInput(live_acme.slug))
+    assert isinstance(listed, Ok)
+    assert [(one["id"], one["version"]) for one in listed.value] == [(fact["id"], 2)]
+    other = written(app, content="an aisle seat", source=source)
+    found = binding.search_by_keyword(SearchByKeywordInput(live_acme.slug, "aisle"))
+    assert isinstance(found, Ok)
+    assert [(hit.fact["id"], hit.fact["version"]) for hit in found.value] == [(other["id"], 2)]
 
 
 def test_sources_that_hang_cost_a_search_two_seconds_in_all(app: ApiClient, crm: Source) -> None:

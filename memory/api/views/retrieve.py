@@ -3,8 +3,8 @@
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.schemas_facts import FACT, PARTIAL_SCOPE
 from memory.api.shapes import ID, TEXT, Shape, shape
-from memory.queries.retrieve import DEFAULT_LIMIT, MODES, MOST_RESULTS, Retrieval, retrieve
-from memory.refresh.on_read import refreshed_on_read
+from memory.queries.retrieve import DEFAULT_LIMIT, MODES, MOST_RESULTS, Retrieval
+from memory.refresh.on_read import retrieved_on_read
 
 RETRIEVE = Shape(
     shape(
@@ -93,12 +93,9 @@ class Retrieve(ApiView):
             limit=int(body.get("limit", DEFAULT_LIMIT)),
             embedding_model=body.get("embeddingModel"),
         )
-        found = retrieve(call.principal, asked)
-        scores = {fact.id: score for fact, score in found.results}
-        now = refreshed_on_read(call.principal, [fact for fact, _ in found.results])
+        found = retrieved_on_read(call.principal, asked)
         results = [
             {"fact": fact.wire(), **({"score": score} if score is not None else {})}
-            for fact in now
-            for score in [scores[fact.id]]
+            for fact, score in found.results
         ]
         return Answer(200, {"results": results, "meta": dict(found.meta)})
