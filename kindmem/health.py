@@ -11,7 +11,6 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from kindmem.heartbeat import seconds_since_heartbeat
@@ -24,7 +23,6 @@ _View = Callable[[HttpRequest], HttpResponse]
 
 
 def _read_only(view: _View) -> _View:
-    @csrf_exempt
     @functools.wraps(view)
     def answer(request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):

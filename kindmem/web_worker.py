@@ -12,6 +12,7 @@ from typing import Any
 
 from gunicorn import util
 from gunicorn.http.errors import (
+    InvalidHeader,
     InvalidResponseHeader,
     InvalidResponseHeaderName,
     LimitRequestHeaders,
@@ -44,6 +45,9 @@ class Worker(ThreadWorker):
     """Threads, as the server has them."""
 
     def handle_request(self, req: Any, conn: Any) -> Any:
+        # The server itself would let it pass, and the host would be a guess from the socket.
+        if req.version >= (1, 1) and all(name != "HOST" for name, _ in req.headers):
+            raise InvalidHeader("HOST", req=req)
         req.body.reader = _BodyReader(req.body.reader)
         return super().handle_request(req, conn)
 

@@ -24,6 +24,7 @@ TOO_MUCH = {
     "a method of other signs": message("G\xcbT", "/livez", HOST),
     "no version": b"GET /livez\r\n\r\n",
     "another version": b"GET /livez HTTP/9.9\r\nHost: localhost\r\n\r\n",
+    "no host": message("GET", "/livez"),
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
     "a NUL in the path": message("GET", "/live\x00z", HOST),
@@ -77,6 +78,22 @@ def test_no_header_says_who_asks_or_for_what(spoof: str, web: Web) -> None:
     assert (told.status, told.body) == (200, plain.body)
     (nobody,) = web.ask(message(*asked, spoof))
     assert_is_refusal(nobody, 401)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("", "Bearer", "Bearer ", "Basic eDp5", "Negotiate x", "Bearer kmk_", "Bearer null"),
+        *("Bearer kmk_aaaaaaaaaa_" + "\xe9" * 43, "Bearer kmk_" + "x" * 8000, "Bearer \xff\xfe"),
+        *("Bearer kmk_%_" + "x" * 43, "Bearer kmk___________" + "x" * 43, "Token kmk_aaaaaaaaaa_x"),
+    ],
+)
+def test_nothing_but_a_key_is_taken_for_one(said: str, web: Web) -> None:
+    for asked in (("GET", "/v1/memory/me"), ("DELETE", "/v1/memory/facts/x")):
+        (told,) = web.ask(message(*asked, HOST, f"Authorization: {said}"))
+        assert_is_refusal(told, 401)
+    (told,) = web.ask(message("GET", "/v1/memory/me", HOST, web.key, f"Authorization: {said}"))
+    assert_is_refusal(told, 401)
 
 
 def test_attempts_are_counted_by_the_peer_and_not_by_what_it_says() -> None:
