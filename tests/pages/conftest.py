@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+# Loading the routes takes longer on a busy machine than a test's open transaction may idle.
+import kindmem.urls  # noqa: F401
+
 
 @pytest.fixture(autouse=True)
 def quick_passwords(settings: Any) -> None:
