@@ -3,13 +3,22 @@
 import http.client
 import json
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.postgres.test_up import Up, environment, manage, start_up
+from tests.postgres.test_up import PROJECT, Up, environment, manage, start_up
+
+_MAKE_TENANT = """
+import django
+django.setup()
+from tests.builders import make_tenant
+kit = make_tenant()
+print(kit.slug, kit.token("app", everything=True, may=("read", "write", "append", "emit", "tenant-wide")))
+"""
 
 
 @dataclass
@@ -48,13 +57,15 @@ def product(home: Path, programs: str, **more: str) -> Iterator[Product]:
     environ = environment(home, programs, **more)
     up = start_up(home, environ)
     try:
-        slug = "acme"
-        made = Product(up, environ, slug, token="")
-        made.manage("create_tenant", slug)
-        grants = ("--name", "writer", "--role", "app", "--all")
-        may = ("--may", "read,write,append,emit,tenant-wide")
-        made.token = made.manage("create_api_key", slug, *grants, *may)["token"]
-        yield made
+        made = subprocess.run(
+            [sys.executable, "-c", _MAKE_TENANT],
+            cwd=PROJECT,
+            env=environ,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        yield Product(up, environ, *made.stdout.split())
     finally:
         up.process.terminate()
         up.process.communicate()
