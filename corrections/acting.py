@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from corrections.once import sent_once
 from corrections.remembered import remembered
-from corrections.visit import Visit
+from corrections.visit import APPOINTING, Visit
 from memory.errors import (
     BadInput,
     DomainError,
@@ -52,6 +52,14 @@ def own_record(visit: Visit, record_id: str) -> Record:
     return record
 
 
+def correctable_record(visit: Visit, record_id: str) -> Record:
+    """The record, when it is about the reader; or about no person at all, and the reader governs. Raises RecordNotFound."""
+    record = record_by_id(visit.principal, record_id)
+    if record.subject_type == "user" or not visit.may(*APPOINTING):
+        own(visit, record)
+    return record
+
+
 def done_once(
     visit: Visit, act: Callable[[], str], refused: Callable[[DomainError], HttpResponse]
 ) -> HttpResponse:
@@ -63,12 +71,17 @@ def done_once(
         return refused(error)
 
 
-def receipt_url(visit: Visit, receipt: Receipt | None) -> str:
-    """Where the receipt is; without one the act waits for a decision."""
+def receipt_url(visit: Visit, receipt: Receipt | None, record: Record | None = None) -> str:
+    """Where the receipt is; without one the act waits for a decision. What is about no person is on nobody's receipts page."""
     if receipt is None:
         messages.info(visit.request, _("It waits for a decision."))
         return visit.url("memory-list")
-    return visit.url("receipt", receipt.number)
+    if record is None or record.subject_type == "user":
+        return visit.url("receipt", receipt.number)
+    messages.success(
+        visit.request, _("Done. The receipt is %(number)s.") % {"number": receipt.number}
+    )
+    return visit.url("memory", receipt.after_ids[0] if receipt.after_ids else record.id)
 
 
 def conflict(visit: Visit, error: DomainError | None) -> dict[str, Any]:

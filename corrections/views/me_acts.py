@@ -9,7 +9,12 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from corrections.acting import conflict, done_once, own_record, receipt_url
+from corrections.acting import (
+    conflict,
+    correctable_record,
+    done_once,
+    receipt_url,
+)
 from corrections.forms import ActForm, DisputeForm, NeverInferForm, OutOfDateForm
 from corrections.htmx import render_page, wants_fragment
 from corrections.once import new_key, sent_once
@@ -28,10 +33,10 @@ from memory.records.routes import Route, find_route
 
 
 @require_POST
-@in_tenant(about_self=True)
+@in_tenant()
 def confirm(visit: Visit, record_id: str) -> HttpResponse:
     """One press in the list or on the memory's page."""
-    own_record(visit, record_id)
+    correctable_record(visit, record_id)
 
     def act() -> str:
         act_on_route(principal=visit.principal, record_id=record_id, name="confirm", form=Form())
@@ -41,7 +46,7 @@ def confirm(visit: Visit, record_id: str) -> HttpResponse:
     words = _("Confirmed. Thank you.")
     if wants_fragment(visit.request):
         context = {
-            "memory": remembered(own_record(visit, record_id)),
+            "memory": remembered(correctable_record(visit, record_id)),
             "said": words,
             "once": new_key(),
             "here": back_of(visit),
@@ -59,10 +64,10 @@ def back_of(visit: Visit) -> str:
 
 
 @require_http_methods(["GET", "POST"])
-@in_tenant(about_self=True)
+@in_tenant()
 def correct_by_route(visit: Visit, record_id: str, route: str) -> HttpResponse:
     """The form of one named route. An outside route's own form is elsewhere."""
-    record = own_record(visit, record_id)
+    record = correctable_record(visit, record_id)
     found = find_route(visit.principal, route)
     if found is None:
         raise RouteNotFound
@@ -114,7 +119,7 @@ def _act(
         acted = act_on_route(
             principal=visit.principal, record_id=record.id, name=route.name, form=filled
         )
-        return receipt_url(visit, acted.receipt)
+        return receipt_url(visit, acted.receipt, record)
 
     return done_once(
         visit, act, lambda error: _page(visit, record, route, form, error=error, status=409)

@@ -52,7 +52,7 @@ def fix(visit: Visit, record: Record, route: Route) -> HttpResponse:
         acted = act_on_route(
             principal=visit.principal, record_id=record.id, name=route.name, form=form
         )
-        return receipt_url(visit, acted.receipt)
+        return receipt_url(visit, acted.receipt, record)
 
     return done_once(
         visit, act, lambda error: _page(visit, record, route, form, error=error, status=409)
@@ -115,7 +115,7 @@ def widen(visit: Visit, record_id: str) -> HttpResponse:
         acted = act_on_route(
             principal=visit.principal, record_id=record.id, name=_FIX_VALUE.name, form=form
         )
-        return receipt_url(visit, acted.receipt)
+        return receipt_url(visit, acted.receipt, record)
 
     return done_once(
         visit, act, lambda error: _preview(visit, record, form, widening, has_changed=True)

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from corrections.acting import own_record
+from corrections.acting import correctable_record
 from corrections.charts import Part, stacked_bar
 from corrections.forms import MemoryFilter
 from corrections.htmx import render_page
@@ -106,9 +106,9 @@ def _parts(request: HttpRequest, states: dict[str, int]) -> list[Part]:
 
 
 @require_GET
-@in_tenant(about_self=True)
+@in_tenant()
 def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
-    record = own_record(visit, record_id)
+    record = correctable_record(visit, record_id)
     routes = find_routes(visit.principal)
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)

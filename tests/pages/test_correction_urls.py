@@ -161,6 +161,55 @@ def test_where_only_an_admin_corrects_the_person_reads_so_and_sees_what_they_can
     assert "aisle" in page
 
 
+@pytest.mark.parametrize("kind", ["project", "client", "org"])
+@pytest.mark.parametrize("role", ["owner", "admin"])
+def test_what_is_about_no_person_opens_for_those_who_govern_and_is_corrected_there(
+    acme: TenantKit, kind: str, role: str
+) -> None:
+    app = acme.client("app", everything=True)
+    subject = {"type": kind, "id": "apollo"}
+    given = a_record("DE-1", subject=subject, level="project", bindings={"site_id": "s"})
+    record = body_of(app.post("/v1/memory/records", given), 201)
+    told = body_of(app.get(f"/v1/memory/records/{record['id']}/explain"), 200)
+    admin = person(acme, role)
+    page = opened(admin, told["correction_url"])
+    assert page.status_code == 200
+    assert "DE-1" in read(page)
+    path = urlsplit(told["correction_url"]).path
+    once = page.content.decode().split('name="once" value="', 1)[1].split('"', 1)[0]
+    form = {"new_value": "DE-2", "expect": record["id"], "once": once, "reason": "moved"}
+    sent = admin.post(path, form)
+    assert sent.status_code == 302, read(sent)
+    shown = read(admin.get(sent["Location"]))
+    assert "The receipt is R-" in shown
+    assert "DE-2" in shown
+    body = {"key": "travel.seat", "context": {"site_id": "s"}, "subject": subject}
+    assert body_of(app.post("/v1/memory/recall", body), 200)["value"] == "DE-2"
+    confirm = admin.post(f"memory/{record['id']}/confirm", {"once": "1" * 20})
+    assert confirm.status_code in (302, 409)
+
+
+@pytest.mark.parametrize("role", ["auditor", "person"])
+def test_what_is_about_no_person_does_not_open_for_others(acme: TenantKit, role: str) -> None:
+    app = acme.client("app", everything=True)
+    subject = {"type": "org", "id": "apollo"}
+    record = body_of(app.post("/v1/memory/records", a_record("DE-1", subject=subject)), 201)
+    told = body_of(app.get(f"/v1/memory/records/{record['id']}/explain"), 200)
+    assert opened(person(acme, role), told["correction_url"]).status_code == 404
+
+
+@pytest.mark.parametrize("role", ["owner", "admin", "auditor"])
+def test_a_persons_record_opens_for_nobody_who_governs(ann: Person, role: str) -> None:
+    record = remembered(ann.kit, "a secret of hers")
+    url = explained(ann.kit, record["id"])["correction_url"]
+    governing = person(ann.kit, role)
+    for path in (urlsplit(url).path, f"memory/{record['id']}/"):
+        page = governing.get(path)
+        assert page.status_code == 404
+        assert "secret" not in read(page)
+    assert governing.post(f"memory/{record['id']}/confirm", {"once": "1" * 20}).status_code == 404
+
+
 def test_somebody_elses_record_does_not_open(ann: Person) -> None:
     remembered(ann.kit, id="of/ann")
     bob = person(ann.kit, "person", subject="bob")
