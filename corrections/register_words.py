@@ -1,8 +1,13 @@
-"""How something ended, and why, in words. Codes stay in addresses and in the log."""
+"""How something ended, and why; and a memory in words for those who govern, who are not the person it is about.
 
+Codes stay in addresses and in the log.
+"""
+
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from corrections.words import Badge, Words
+from memory.records.record import Record
 
 HOW: dict[str, Badge] = {
     "replaced": Badge("↻", _("Replaced"), "info"),
@@ -48,3 +53,47 @@ def how_badge(how: str) -> Badge:
 def reason_words(code: str) -> Words:
     """What a reason code means; an unknown one is shown as it is."""
     return _REASONS.get(code, code.replace("-", " ").replace("_", " "))
+
+
+_STANDS: dict[str, Badge] = {
+    "active": Badge("✓", _("In use"), "ok"),
+    "superseded": HOW["replaced"],
+    "expired": HOW["expired"],
+    "deleted": HOW["forgotten"],
+}
+
+
+def standing_badge(record: Record) -> Badge:
+    """How a memory stands, said of somebody else."""
+    if record.status == "active" and record.review == "withdrawn":
+        return Badge("⏸", _("Set aside"), "held")
+    if record.status == "active" and record.disputed_at is not None:
+        return Badge("!", _("Disputed"), "warn")
+    return _STANDS[record.status]
+
+
+def origin_words(record: Record) -> str:
+    """Where a memory came from, said of somebody else."""
+    told = {
+        "user_stated": gettext("the person said it"),
+        "user_correction": gettext("the person corrected it"),
+        "system_record": gettext("copied from a system by %(agent)s"),
+    }.get(record.source_type, gettext("guessed by %(agent)s"))
+    return told % {"agent": record.captured_by} if "%(agent)s" in told else told
+
+
+def reach_words(record: Record) -> str:
+    """Where a memory applies: its level, and what it is bound to."""
+    level = {
+        "instance": gettext("in one case"),
+        "task": gettext("in one task"),
+        "session": gettext("in one conversation"),
+        "project": gettext("in the project"),
+        "client": gettext("for the client"),
+        "user": gettext("everywhere for the person"),
+        "org": gettext("in the whole organisation"),
+    }.get(record.level, record.level)
+    bound = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in record.bindings.items()
+    )
+    return f"{level} ({bound})" if bound else level

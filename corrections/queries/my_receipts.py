@@ -73,3 +73,21 @@ def values_of(principal: Principal, record_ids: list[str]) -> dict[str, str]:
             {"tenant": principal.tenant_id, "ids": record_ids},
         )
         return dict(cursor.fetchall())
+
+
+def fell_with(principal: Principal, receipt: Receipt) -> int:
+    """How many memories about the person ended together with the one that a receipt is of."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM record_act a JOIN memory_record r ON r.tenant_id = a.tenant_id AND r.id = a.record_id "
+            "WHERE a.tenant_id = %(tenant)s::uuid AND a.act_id = %(act)s::uuid AND a.record_id <> %(record)s::text "
+            "AND NOT a.is_main AND a.to_status IN ('expired', 'deleted') "
+            "AND r.subject_type = 'user' AND r.subject_id = %(subject)s::text",
+            {
+                "tenant": principal.tenant_id,
+                "act": receipt.act_id,
+                "record": receipt.record_id,
+                "subject": principal.subject,
+            },
+        )
+        return int(cursor.fetchone()[0])

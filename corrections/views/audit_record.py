@@ -7,7 +7,13 @@ from corrections.actions.reveal_record import reveal_record, sees_value
 from corrections.forms import ReasonForm
 from corrections.htmx import render_page
 from corrections.queries.names import names_of
-from corrections.register_words import SUBJECT_TYPES, reason_words
+from corrections.register_words import (
+    SUBJECT_TYPES,
+    origin_words,
+    reach_words,
+    reason_words,
+    standing_badge,
+)
 from corrections.remembered import remembered
 from corrections.views.me_memory import ladder, past_act
 from corrections.visit import GOVERNING, Visit, in_tenant
@@ -28,6 +34,9 @@ def record(visit: Visit, record_id: str) -> HttpResponse:
     context = {
         "memory": remembered(found),
         "record": found,
+        "badge": standing_badge(found),
+        "origin": origin_words(found),
+        "reach": reach_words(found),
         "about": SUBJECT_TYPES.get(found.subject_type, found.subject_type),
         "sees_value": sees_value(visit.principal, found),
         # A reveal is of this memory; its history quotes others.

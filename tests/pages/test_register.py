@@ -142,6 +142,16 @@ def test_a_route_taken_on_the_page_is_named_with_its_receipt(ann: Person) -> Non
     assert ann.email in row
 
 
+def test_a_receipt_of_a_forget_leads_to_what_fell_with_it(ann: Person) -> None:
+    gone = remember(ann.kit, "nuts", key="food.diet")
+    remember(ann.kit, "no satay", key="food.menu", derived_from=[gone])
+    receipt = ann.get(ann.post(f"memory/{gone}/correct/forget")["Location"])
+    assert "1 memory that was derived from it" in text_of(receipt)
+    act = re.search(r'href="([^"]*\?act=[^"]+)"', receipt.content.decode())
+    assert act
+    assert len(rows(ann.get(act.group(1)))) == 2
+
+
 def test_an_auditor_reveals_what_a_memory_says_with_a_reason_that_is_logged(
     acme: TenantKit,
 ) -> None:
