@@ -12,6 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from kindmem.postgres.checks import encoding_refusal
 from kindmem.postgres.errors import ClusterError
 
 REQUIRED_EXTENSION = "vector"
@@ -25,11 +26,14 @@ _HERE = Path(__file__).parent
 def bootstrap(superuser_conninfo: str, dbname: str = "kindmem") -> None:
     """Make roles and the database `dbname`, or bring them to what they should be.
 
-    Raises ClusterError when the server has no pgvector; psycopg.Error when it can't be reached or
-    the role is no superuser.
+    Raises ClusterError when the server has no pgvector or the database would not hold any text;
+    psycopg.Error when the server can't be reached or the role is no superuser.
     """
+    # Said here, because answers from a SQL_ASCII database would be bytes otherwise.
+    superuser_conninfo = make_conninfo(superuser_conninfo, client_encoding="UTF8")
     with psycopg.connect(superuser_conninfo, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])
+        _check_encoding(connection, dbname)
         available = _available_extensions(connection)
         with connection.transaction():
             _run_file(connection, "roles.sql")
@@ -39,6 +43,19 @@ def bootstrap(superuser_conninfo: str, dbname: str = "kindmem") -> None:
         _extend(application, available)
         with psycopg.connect(application) as database:
             _run_file(database, "database.sql")
+
+
+def _check_encoding(connection: psycopg.Connection, dbname: str) -> None:
+    """Look at the database, or at the template of a new one. Raises ClusterError."""
+    rows = connection.execute(
+        "SELECT datname::text, pg_encoding_to_char(encoding)::text FROM pg_database "
+        "WHERE datname IN (%s, 'template1')",
+        [dbname],
+    ).fetchall()
+    encodings: dict[str, str] = dict(rows)
+    name = dbname if dbname in encodings else "template1"
+    if wrong := encoding_refusal(name, encodings.get(name)):
+        raise ClusterError(wrong)
 
 
 def _available_extensions(connection: psycopg.Connection) -> list[str]:

@@ -36,6 +36,10 @@ def refusals(conninfo: str) -> list[str]:
     """
     try:
         with psycopg.connect(conninfo, autocommit=True, connect_timeout=10) as connection:
+            info = connection.info
+            if wrong := encoding_refusal(info.dbname, info.parameter_status("server_encoding")):
+                # With SQL_ASCII the server's answers are bytes then: nothing else can be asked as text.
+                return [wrong]
             return [
                 *_server_refusals(connection),
                 *_pgvector_refusals(connection),
@@ -50,17 +54,21 @@ def refusals(conninfo: str) -> list[str]:
         ]
 
 
+def encoding_refusal(dbname: str, encoding: str | None) -> str | None:
+    """Why a database of this encoding can't hold any text; None when it can."""
+    if encoding == "UTF8":
+        return None
+    return (
+        f"The database's encoding is {encoding} ({dbname}) and must be UTF8, since memory is any text. "
+        "Make it anew: CREATE DATABASE kindmem TEMPLATE template0 ENCODING 'UTF8'."
+    )
+
+
 def _server_refusals(connection: psycopg.Connection) -> Iterator[str]:
     if connection.info.server_version < MINIMUM_SERVER:
         yield (
             f"The server is PostgreSQL {connection.info.parameter_status('server_version')}; "
             "kindmem needs 15 or newer. Upgrade it, or use another server in DATABASE_URL."
-        )
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        yield (
-            f"The database's encoding is {encoding}; memory is any text. Make it anew: "
-            "CREATE DATABASE … TEMPLATE template0 ENCODING 'UTF8'."
         )
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from kindmem.postgres.bootstrap import bootstrap
 from kindmem.postgres.checks import refusals
 from kindmem.postgres.cluster import Cluster
+from kindmem.postgres.errors import ClusterError
 
 
 @pytest.fixture
@@ -127,4 +129,21 @@ def test_an_encoding_that_can_not_hold_all_text_is_refused(
         "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' "
         "LOCALE_PROVIDER libc"
     )
-    assert any("encoding is LATIN1" in said for said in refusals(cluster.url(dbname="latin")))
+    (refusal,) = refusals(cluster.url(dbname="latin"))
+    assert "encoding is LATIN1 (latin) and must be UTF8" in refusal
+
+
+def test_a_database_without_an_encoding_is_refused_for_that(
+    cluster: Cluster, superuser: psycopg.Connection
+) -> None:
+    superuser.execute("DROP DATABASE IF EXISTS any_bytes")
+    superuser.execute(
+        "CREATE DATABASE any_bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' "
+        "LC_CTYPE 'C' LOCALE_PROVIDER libc"
+    )
+    (refusal,) = refusals(cluster.url(dbname="any_bytes"))
+    assert "encoding is SQL_ASCII (any_bytes) and must be UTF8" in refusal
+    with pytest.raises(ClusterError, match=r"SQL_ASCII \(any_bytes\) and must be UTF8"):
+        bootstrap(cluster.url(), "any_bytes")
+    # From such a database another one is made as it should be.
+    bootstrap(cluster.url(dbname="any_bytes"), "kindmem")
