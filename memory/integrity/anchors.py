@@ -159,7 +159,7 @@ class AnchorWriter:
 def writing_anchors(tenant_slug: str) -> Iterator[AnchorWriter]:
     """Hold the file's lock; the file is made when there is none. Raises OSError."""
     path = anchor_path(tenant_slug)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(path.parent)
     is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -169,6 +169,12 @@ def writing_anchors(tenant_slug: str) -> Iterator[AnchorWriter]:
         yield AnchorWriter(path, descriptor)
     finally:
         os.close(descriptor)
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder and what is missing above it, each for its owner alone: mkdir's mode is the last one's only."""
+    for missing in [one for one in (*reversed(folder.parents), folder) if not one.exists()]:
+        missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
