@@ -1,4 +1,4 @@
-"""What the installation itself keeps, across tenants: when its workers were last heard of."""
+"""What the installation itself keeps, across tenants: when its workers were last heard of, and which keys it has."""
 
 from django.db import models
 
@@ -14,3 +14,16 @@ class WorkerHeartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class InstallationKeys(models.Model):
+    """The one row that tells this database's keys from others (memory/installation_keys.py); not a tenant's."""
+
+    is_only = models.BooleanField(primary_key=True, default=True)
+    digest = models.BinaryField()
+
+    class Meta:
+        db_table = "installation_keys"
+
+    def __str__(self) -> str:
+        return "the keys of this installation"

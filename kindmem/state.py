@@ -2,6 +2,8 @@
 
 Each is a file of its own with mode 0600: whoever has only the database, or only a backup of it, can
 neither sign in with a stored key digest, nor test guesses against a fingerprint, nor open a seal.
+A command that may yet be refused holds missing keys in memory (`keep_later`), so that a mistyped
+folder is not filled with keys that fit nothing.
 """
 
 import base64
@@ -21,6 +23,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 KEY_BYTES = 32
+_FILES = ("peppers", "secret_key", "fingerprint_key", "sealing_key")  # and the signing keys
+_is_kept_later = False
 
 
 class StateError(RuntimeError):
@@ -56,7 +60,17 @@ class State:
     """AES-256-GCM key of sealed copies; 32 bytes."""
     signing_keys_path: Path
     """Where the signing keys are; they are read each time, since another process may rotate them."""
+    missing: tuple[str, ...] = ()
+    """Names of the key files that don't exist: these keys are in memory alone, until `kept`."""
     _later_peppers: dict[int, bytes] = field(default_factory=dict, repr=False, compare=False)
+
+    def kept(self) -> "State":
+        """The folder's keys, those written down that were missing; another process's if it came first."""
+        return _state(self.directory, self.signing_keys_path, _load)
+
+    def read_again(self) -> "State":
+        """What the folder holds now; nothing is written."""
+        return _state(self.directory, self.signing_keys_path, _look)
 
     def pepper(self, version: int) -> bytes:
         """The pepper of this version, also when another process added it since. Raises KeyError."""
@@ -96,25 +110,45 @@ class State:
                 older.pop("seed", None)
 
 
+def keep_later() -> None:
+    """From now on this process writes keys down in `State.kept` only, not when it loads them."""
+    global _is_kept_later
+    _is_kept_later = True
+
+
 def load_or_create(state_dir: Path, signing_keys_path: Path | None = None) -> State:
     """Read the keys, making those that don't exist yet; safe to run at the same time twice.
 
     `signing_keys_path`: where checkpoints' keys are kept when not in the folder.
     Raises StateError when the folder or a file in it can't be used.
     """
+    get = _look if _is_kept_later else _load
+    return _state(state_dir, signing_keys_path or state_dir / "signing_keys", get)
+
+
+_Get = Callable[[Path, Callable[[], str]], str]
+
+
+def _state(state_dir: Path, signing_keys_path: Path, get: _Get) -> State:
     try:
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        versions, current = _peppers(_load(state_dir / "peppers", _fresh_peppers))
-        signing_keys_path = signing_keys_path or state_dir / "signing_keys"
-        _signing_keys(_load(signing_keys_path, _fresh_signing_keys))
+        if get is _load:
+            state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = tuple(
+            path.name
+            for path in (*(state_dir / name for name in _FILES), signing_keys_path)
+            if get is _look and not path.exists()
+        )
+        versions, current = _peppers(get(state_dir / "peppers", _fresh_peppers))
+        _signing_keys(get(signing_keys_path, _fresh_signing_keys))
         return State(
             directory=state_dir,
-            secret_key=_secret(_load(state_dir / "secret_key", lambda: secrets.token_urlsafe(50))),
+            secret_key=_secret(get(state_dir / "secret_key", _fresh_secret)),
             peppers=versions,
             current_pepper=current,
-            fingerprint_key=_key(_load(state_dir / "fingerprint_key", _fresh_key)),
-            sealing_key=_key(_load(state_dir / "sealing_key", _fresh_key)),
+            fingerprint_key=_key(get(state_dir / "fingerprint_key", _fresh_key)),
+            sealing_key=_key(get(state_dir / "sealing_key", _fresh_key)),
             signing_keys_path=signing_keys_path,
+            missing=missing,
         )
     except OSError as error:
         raise StateError(
@@ -126,6 +160,14 @@ def load_or_create(state_dir: Path, signing_keys_path: Path | None = None) -> St
             f"A key file in {state_dir} is damaged. Put back the copy that was kept when the "
             "product was set up; a new key would make stored API keys and sealed copies useless."
         ) from error
+
+
+def _look(path: Path, fresh: Callable[[], str]) -> str:
+    """The file's text, or what a new file might say."""
+    try:
+        return _text(path)
+    except FileNotFoundError:
+        return fresh()
 
 
 def _load(path: Path, fresh: Callable[[], str]) -> str:
@@ -186,6 +228,10 @@ def _secret(text: str) -> str:
     if len(text) < 50:
         raise ValueError("a signing key that is too short")
     return text
+
+
+def _fresh_secret() -> str:
+    return secrets.token_urlsafe(50)
 
 
 def _fresh_key() -> str:

@@ -10,6 +10,7 @@
 A folder that holds anything else is refused, so that a mistyped path harms nothing.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -26,9 +27,11 @@ SOCKET_PATH_LIMIT_BYTES = 103
 
 def prepare_home(home: Path, user: ServerUser) -> None:
     """Make the data home, or refuse it saying what is wrong; safe to run at the same time twice."""
-    existing = next(folder for folder in [home, *home.parents] if folder.exists())
     try:
+        existing = next(folder for folder in [home, *home.parents] if folder.exists())
         if existing != home:
+            if not existing.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, "Not a folder", str(existing))
             check_reachable(existing, user)
             _make(home, existing)
         _check_ours(home)

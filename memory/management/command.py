@@ -14,6 +14,7 @@ from django.db import OperationalError
 
 from memory.access import Principal, system_principal
 from memory.errors import BadInput, DomainError, NotFound, TenantClosed
+from memory.installation_keys import OtherKeys, claim_keys
 from memory.models import Tenant
 from memory.tenancy import tenant_context, tenant_id_of
 
@@ -29,9 +30,14 @@ class Refused(CommandError):
         self.code = code
         self.details = details
 
+    def as_json(self) -> str:
+        """`{"error": {"code", "message", "details"}}`, in one line."""
+        said = {"code": self.code, "message": str(self), "details": self.details or {}}
+        return json.dumps({"error": said}, ensure_ascii=False)
 
-class OperatorCommand(BaseCommand):
-    """A command of the operator; subclasses give `arguments` and `run`."""
+
+class ToldCommand(BaseCommand):
+    """A command that says why it refuses in one sentence, or with `--json` in one JSON value."""
 
     requires_system_checks = ()
     _called_from_command_line: bool  # Django's; the stubs don't know it
@@ -44,6 +50,22 @@ class OperatorCommand(BaseCommand):
     def arguments(self, parser: CommandParser) -> None:
         """Add the command's own arguments."""
 
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except CommandError as error:
+            if not self._called_from_command_line or options["traceback"]:
+                raise
+            refused = error if isinstance(error, Refused) else Refused(str(error))
+            self.stderr.write(refused.as_json() if options["json"] else str(error))
+            sys.exit(error.returncode)
+
+
+class OperatorCommand(ToldCommand):
+    """A command of the operator; subclasses give `arguments` and `run`."""
+
+    needs_database = True
+
     def run(self, options: dict[str, Any]) -> None:
         """Do it; answer with `say`. DomainErrors become a message and exit 1."""
         raise NotImplementedError
@@ -52,7 +74,11 @@ class OperatorCommand(BaseCommand):
         self.is_json: bool = options["json"]
         self.progress = Progress(self.stderr)
         try:
+            if self.needs_database:
+                claim_keys()
             self.run(options)
+        except OtherKeys as error:
+            raise Refused(str(error), code="other-keys") from error
         except DomainError as error:
             raise Refused(sentence(error), code=error.code, details=error.details) from error
         except OperationalError as error:
@@ -63,19 +89,6 @@ class OperatorCommand(BaseCommand):
             raise Refused(f"{error.strerror or error}: {error.filename}") from error
         finally:
             self.progress.end()
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        try:
-            return super().execute(*args, **options)
-        except Refused as error:
-            if not self._called_from_command_line or options["traceback"]:
-                raise
-            said = {"code": error.code, "message": str(error), "details": error.details or {}}
-            text = (
-                json.dumps({"error": said}, ensure_ascii=False) if options["json"] else str(error)
-            )
-            self.stderr.write(text)
-            sys.exit(error.returncode)
 
     def say(self, answer: Any, text: str) -> None:
         """The command's answer: `answer` with `--json`, `text` without."""

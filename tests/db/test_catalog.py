@@ -8,6 +8,7 @@ from django.db import connection
 GLOBAL_TABLES = {
     "tenant": "is the wall itself: its own id is compared instead of tenant_id",
     "worker_heartbeat": "of the installation: when its workers were last heard of",
+    "installation_keys": "of the installation: which keys it was set up with",
     "django_migrations": "of the framework",
     "django_content_type": "of the framework",
     "django_session": "before a tenant is known",
@@ -139,6 +140,13 @@ def test_the_log_is_append_only_by_grant() -> None:
     granted = rows("""
         SELECT privilege_type FROM information_schema.role_table_grants
         WHERE grantee = 'kindmem_app' AND table_name = 'log_entry'""")
+    assert {row[0] for row in granted} == {"SELECT", "INSERT"}
+
+
+def test_the_app_role_may_say_once_which_keys_there_are_and_never_change_it() -> None:
+    granted = rows("""
+        SELECT privilege_type FROM information_schema.role_table_grants
+        WHERE grantee = 'kindmem_app' AND table_name = 'installation_keys'""")
     assert {row[0] for row in granted} == {"SELECT", "INSERT"}
 
 

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from kindmem.management.commands.doctor import Finding, examine
 from kindmem.postgres.cluster import Cluster
 from kindmem.state import load_or_create
+from memory.integrity.anchors import writing_anchors
 from tests.postgres.test_up import environment, manage
 
 
@@ -21,15 +22,15 @@ def test_a_command_on_a_new_folder_makes_what_it_needs_and_stops_the_database_af
 ) -> None:
     home = worker_folder / "commanded"
     told = subprocess.run(
-        manage("showmigrations", "memory", "--data-dir", str(home)),
-        env=environment(Path("/nowhere"), programs),
+        manage("create_tenant", "acme", "--data-dir", str(home)),
+        env=environment(worker_folder / "commanded", programs),
         capture_output=True,
         text=True,
         check=False,
     )
     assert (told.returncode, told.stderr) == (0, "")
-    assert "[X] 0001" in told.stdout
-    assert "[ ]" not in told.stdout
+    assert "acme" in told.stdout
+    assert (worker_folder / "commanded-state" / "fingerprint_key").is_file()
     assert not Cluster(home).is_running()
 
 
@@ -74,6 +75,19 @@ def test_doctor_names_keys_that_lie_with_the_data(tmp_path: Path, settings: Any)
     settings.KINDMEM_STATE_DIR = load_or_create(tmp_path / "data" / "keys").directory
     settings.KINDMEM_DATA_DIR = tmp_path / "data"
     assert "KINDMEM_STATE_DIR" in wrong(list(examine()))["keys"]
+
+
+def test_doctor_finds_nothing_wrong_with_the_anchors_that_the_product_makes(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.KINDMEM_STATE_DIR = load_or_create(tmp_path / "state").directory
+    settings.KINDMEM_ANCHOR_DIR = tmp_path / "state" / "anchors"
+    settings.KINDMEM_DATA_DIR = Path("/etc/hostname")
+    with writing_anchors("acme"):
+        pass
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "state").rglob("*/")}
+    assert modes == {0o700}
+    assert "keys" not in wrong(list(examine()))
 
 
 def test_doctor_names_what_up_would_refuse_and_ends_with_1(

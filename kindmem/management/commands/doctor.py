@@ -1,7 +1,7 @@
 """`doctor`: looks at everything an installation rests on, and says what is wrong and what to do.
 
-It starts the embedded database when it isn't running, repairs nothing, and goes on after each
-finding, so that one visit tells all. Exit code 1 when anything must be done.
+It starts the embedded database when it isn't running, makes and repairs nothing, and goes on after
+each finding, so that one visit tells all. Exit code 1 when anything must be done.
 """
 
 import json
@@ -16,10 +16,11 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
+from kindmem.arrival import absence
 from kindmem.heartbeat import seconds_since_heartbeat
 from kindmem.management.commands.up import UP_LOCK
 from kindmem.postgres import locks
@@ -28,6 +29,8 @@ from kindmem.postgres.cluster import Cluster
 from kindmem.postgres.embedded import embedded_database, has_tables, is_embedded
 from kindmem.postgres.errors import ClusterError
 from kindmem.postgres.urls import app_url
+from memory.installation_keys import OtherKeys, check_keys
+from memory.management.command import ToldCommand
 
 GIBIBYTE = 1024**3
 _LEAST_FREE_BYTES = 1 * GIBIBYTE
@@ -45,14 +48,10 @@ class Finding:
     message: str
 
 
-class Command(BaseCommand):
+class Command(ToldCommand):
     """Say what is wrong with this installation and what to do."""
 
     help = "Say what is wrong with this installation and what to do."
-    requires_system_checks = ()
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings: list[Finding] = []
@@ -82,6 +81,9 @@ def examine() -> Iterator[Finding]:
     version = ".".join(str(part) for part in sys.version_info[:3])
     yield Finding("python", True, f"Python {version}")
     yield from _keys(settings.KINDMEM_STATE_DIR)
+    if is_embedded() and (absent := absence(settings.KINDMEM_DATA_DIR)):
+        yield Finding("database", False, absent)
+        return
     with ExitStack() as stack:
         try:
             cluster = stack.enter_context(embedded_database(settings.KINDMEM_DATA_DIR, _silent))
@@ -96,6 +98,7 @@ def examine() -> Iterator[Finding]:
         yield from (Finding("promises", False, reason) for reason in refused)
         if not refused:
             yield Finding("promises", True, "durable, and the role is walled in")
+            yield from _other_keys()
             yield from _inside()
             if cluster is not None and not has_tables(cluster):
                 yield Finding("tables", True, "none yet: the first `up` or `migrate` makes them")
@@ -104,7 +107,17 @@ def examine() -> Iterator[Finding]:
         connections.close_all()
 
 
+def _other_keys() -> Iterator[Finding]:
+    try:
+        check_keys()
+    except OtherKeys as error:
+        yield Finding("keys", False, f"these keys are not this database's: {error}")
+
+
 def _keys(folder: Path) -> Iterator[Finding]:
+    if not folder.is_dir():
+        yield Finding("keys", True, f"none yet in {folder}: the first `up` makes them")
+        return
     open_files = [path for path in [folder, *folder.iterdir()] if path.stat().st_mode & 0o077]
     if open_files:
         names = " ".join(str(path) for path in open_files)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import connections
+
+from memory.installation_keys import OtherKeys, check_keys, claim_keys
 
 # Any number that nothing else locks.
 _LOCK_KEY = 0x6D696772617465  # "migrate"
@@ -24,6 +26,10 @@ class Command(migrate.Command):
             cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])
             cursor.execute("SET lock_timeout = DEFAULT")
             try:
+                check_keys(options["database"])
                 super().handle(*args, **options)
+                claim_keys(options["database"])
+            except OtherKeys as error:
+                raise CommandError(str(error)) from error
             finally:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])

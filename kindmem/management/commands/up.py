@@ -19,7 +19,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command, get_commands
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
@@ -31,6 +31,8 @@ from kindmem.postgres.embedded import embedded_database, has_tables, is_embedded
 from kindmem.postgres.errors import ClusterError
 from kindmem.postgres.urls import DATABASE_NAME, app_url
 from kindmem.supervisor import Child, ChildFailed, StopRequested, StopSignals, Supervisor
+from memory.installation_keys import OtherKeys, check_keys, claim_keys
+from memory.management.command import Refused, ToldCommand
 
 DEMO_COMMAND = "seed_demo"
 UP_LOCK = "up.lock"
@@ -39,21 +41,20 @@ _DATABASE_PAUSE_SECONDS = 2.0
 _NEWS_SECONDS = 20.0
 
 
-class Command(BaseCommand):
+class Command(ToldCommand):
     """The whole product on one machine: database, web server, worker."""
 
     help = "Run the whole product on this machine until Ctrl-C."
-    requires_system_checks = ()
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="0 takes any free one")
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
         demo = parser.add_mutually_exclusive_group()
         demo.add_argument("--demo", action="store_true", default=None, help="make the demo tenant")
         demo.add_argument("--no-demo", action="store_false", dest="demo")
-        parser.add_argument("--json", action="store_true", help="say it is up in one JSON line")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self._as_json = bool(options["json"])
         signals = StopSignals()
         with signals.caught():
             try:
@@ -62,6 +63,8 @@ class Command(BaseCommand):
                 self._say("Stopped")
             except (ClusterError, ChildFailed) as error:
                 raise CommandError(str(error)) from error
+            except OtherKeys as error:
+                raise Refused(str(error), code="other-keys") from error
 
     def _up(self, signals: StopSignals, options: dict[str, Any]) -> None:
         with ExitStack() as stack:
@@ -77,7 +80,10 @@ class Command(BaseCommand):
                 # Remembered until it is done, in case this start is cut short.
                 _demo_marker().touch()
             self._check_database(cluster)
+            check_keys()
             self._migrate(cluster)
+            claim_keys()
+            connections.close_all()
             environ = {**os.environ}
             environ.setdefault("KINDMEM_BASE_URL", url)
             environ.setdefault("DJANGO_SETTINGS_MODULE", "kindmem.settings")
@@ -152,7 +158,9 @@ class Command(BaseCommand):
         self.stderr.write(message)
 
     def _say_progress(self, message: str) -> None:
-        self.stderr.write(f"{message} …")
+        # Whoever reads JSON finds nothing else on stderr when the start is refused.
+        if not self._as_json:
+            self.stderr.write(f"{message} …")
 
 
 class _Run:

@@ -12,13 +12,14 @@ from types import FrameType
 from typing import Any
 
 import structlog
-from django.core.management.base import BaseCommand
 from django.db import Error as DatabaseError
 from django.db import connections
 
 from kindmem.heartbeat import beat
 from memory.errors import DomainError
 from memory.housekeeping import JOBS
+from memory.installation_keys import OtherKeys, claim_keys
+from memory.management.command import Refused, ToldCommand
 
 _HEARTBEAT_SECONDS = 5.0
 _LONGEST_NAP_SECONDS = 1.0
@@ -26,11 +27,10 @@ _LONGEST_NAP_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-class Command(BaseCommand):
+class Command(ToldCommand):
     """Run the background work until a signal ends it."""
 
     help = "Run the background work until a signal ends it."
-    requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = threading.Event()
@@ -40,6 +40,7 @@ class Command(BaseCommand):
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, end)
+        _await_keys(stop)
         rounds = [("heartbeat", _HEARTBEAT_SECONDS, beat), *JOBS]
         due_at = dict.fromkeys((name for name, _, _ in rounds), 0.0)
         while not stop.is_set():
@@ -55,3 +56,18 @@ class Command(BaseCommand):
                     connections.close_all()
             stop.wait(_LONGEST_NAP_SECONDS)
         connections.close_all()
+
+
+def _await_keys(stop: threading.Event) -> None:
+    """Return when the keys are known to be this database's, which may be down at first. Raises Refused."""
+    while not stop.is_set():
+        try:
+            claim_keys()
+        except OtherKeys as error:
+            raise Refused(str(error), code="other-keys") from error
+        except DatabaseError as error:
+            log.warning("keys_not_compared", error=type(error).__name__)
+            connections.close_all()
+            stop.wait(_LONGEST_NAP_SECONDS)
+        else:
+            return

@@ -17,6 +17,8 @@ class Command(OperatorCommand):
 
     help = "Cosign checkpoints of logs that only ever grow, on POST /add-checkpoint. Needs no database."
 
+    needs_database = False
+
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--state", required=True, metavar="FILE", help="its key and what it saw"
