@@ -19,6 +19,7 @@ ACTS: dict[str, Promise] = {
     "entries.revealed": _("Revealed entries by the API"),
     "record.revealed": _("Revealed a memory"),
     "log.exported": _("Exported a run"),
+    "evidence.exported": _("Exported evidence"),
     "access-log.exported": _("Exported the access log"),
     "memory.exported": _("Downloaded a person's memory"),
     "log.verified": _("Verified"),
@@ -42,14 +43,17 @@ def accesses(
     principal: Principal,
     *,
     act: str | None = None,
+    run_id: str | None = None,
     writer: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
     before: int | None = None,
     limit: int,
 ) -> list[Access]:
-    """At most `limit`, newest first."""
+    """At most `limit`, newest first. `run_id`: the run that was looked at."""
     where = ""
+    if run_id:
+        where += " AND e.payload_text::jsonb ->> 'runId' = %(of)s::text"
     if writer:
         where += " AND e.writer = %(writer)s::text"
     if since is not None:
@@ -70,6 +74,7 @@ def accesses(
             {
                 "tenant": principal.tenant_id,
                 "run": GOVERNANCE_RUN,
+                "of": run_id,
                 "acts": [act] if act else list(ACTS),
                 "writer": writer,
                 "since": since,

@@ -1,8 +1,10 @@
 """Export a run as a signed evidence bundle, and log that it was: an export is a reveal of its range."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from os import SEEK_END
+from typing import IO, Any, Final
 
 from django.conf import settings
 from django.db import connection
@@ -24,6 +26,9 @@ from memory.queries.run_log import check_run_is_readable, has_unreadable_entry, 
 from memory.queries.seal_proofs import run_proof
 from memory.tenancy import tenant_context
 
+EXPORTED_AT_MOST: Final = 100_000
+"""Entries of a run that one request exports; the command has no limit."""
+
 _EXPORTERS = ("admin", "auditor", "owner")
 _ENTRIES_AT_ONCE = 1_000
 _LEAVES_AT_ONCE = 200
@@ -38,9 +43,11 @@ ORDER BY leaf_index LIMIT %(limit)s::int
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The manifest that was signed."""
+    """The manifest that was signed, and of the whole file its SHA-256 in hex and its length."""
 
     manifest: dict[str, Any]
+    sha256: str
+    size_bytes: int
 
     @property
     def file_name(self) -> str:
@@ -48,10 +55,16 @@ class Exported:
 
 
 def export_evidence(
-    *, principal: Principal, run_id: str, target: IO[bytes], most_entries: int | None = None
+    *,
+    principal: Principal,
+    run_id: str,
+    target: IO[bytes],
+    most_entries: int | None = None,
+    reason: str | None = None,
 ) -> Exported:
-    """Write the bundle of a whole run to `target`. Opens its own transactions; call it outside any.
+    """Write the bundle of a whole run to `target`, an empty file that can be read back. Opens its own transactions.
 
+    `reason`: the code of why, for the log. Call it outside any transaction, unless the run is short.
     Raises PermissionDenied, LogNotFound; ExportTooLarge for a run of more than `most_entries`.
     """
     principal.needs_role(*_EXPORTERS)
@@ -96,20 +109,32 @@ def export_evidence(
         ),
         by,
     )
+    exported = Exported(manifest, _sha256(target), target.seek(0, SEEK_END))
+    said: dict[str, Any] = {
+        "type": "evidence.exported",
+        "bundleId": about["bundleId"],
+        "runId": run_id,
+        "from": 0,
+        "to": last,
+        "entries": manifest["entries"],
+        "state": report.state.value,
+        # Of the file, whose random id nobody guesses: whoever has a copy can tell that it is this one.
+        "sha256": exported.sha256,
+        "bytes": exported.size_bytes,
+    }
+    if reason is not None:
+        said["reasonCode"] = reason
     with tenant_context(tenant_id):
-        append_governance(
-            principal=principal,
-            payload={
-                "type": "evidence.exported",
-                "bundleId": about["bundleId"],
-                "runId": run_id,
-                "from": 0,
-                "to": last,
-                "entries": manifest["entries"],
-                "state": report.state.value,
-            },
-        )
-    return Exported(manifest)
+        append_governance(principal=principal, payload=said)
+    return exported
+
+
+def _sha256(file: IO[bytes]) -> str:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _last_sequence(cursor: Any, principal: Principal, run_id: str) -> int:

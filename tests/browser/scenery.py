@@ -107,6 +107,8 @@ def scenery(kit: TenantKit) -> Scenery:
         "verification-waiting": (auditor, waiting),
         "verification-of-all": (auditor, of_all),
         "export": (auditor, "audit/run/trip-pune/export/"),
+        "evidence": (auditor, "audit/run/trip-pune/evidence/"),
+        "evidence-exports": (auditor, "audit/evidence/"),
         "access": (auditor, "audit/access/"),
         "register": (auditor, "register/"),
         "register-none-matches": (admin, "register/?how=destroyed"),

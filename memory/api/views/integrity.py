@@ -3,14 +3,13 @@
 import re
 import tempfile
 from contextlib import ExitStack
-from os import SEEK_END
 from typing import IO, Any, Final
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 
-from memory.actions.export_evidence import export_evidence
+from memory.actions.export_evidence import EXPORTED_AT_MOST, Exported, export_evidence
 from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
@@ -22,9 +21,6 @@ from memory.integrity.notes import verifier_key
 from memory.integrity.signing import signer
 from memory.queries.seal_proofs import checkpoint, checkpoints, consistency, run_proof
 from memory.queries.witnesses import witnesses_of
-
-EXPORTED_AT_MOST: Final = 100_000
-"""Entries of a run that one request exports; the command has no limit."""
 
 _ZIP: Final = "application/zip"
 _ANSWERED_WHOLE_BYTES: Final = 16 << 20
@@ -179,22 +175,23 @@ class RunProofView(ApiView):
 
 
 class RunExport(ApiView):
-    exported: tuple[IO[bytes], str] | None = None
-    """The bundle, written, and its file name; a small one is answered whole, a larger one as a stream of its file."""
+    exported: tuple[IO[bytes], Exported] | None = None
+    """The bundle, written, and what it is; a small one is answered whole, a larger one as a stream of its file."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         response = super().dispatch(request, *args, **kwargs)
         if self.exported is None or response.status_code != 200:
             return response
-        file, name = self.exported
-        size_bytes = file.seek(0, SEEK_END)
+        file, exported = self.exported
+        name = exported.file_name
         file.seek(0)
-        if size_bytes <= _ANSWERED_WHOLE_BYTES:
+        if exported.size_bytes <= _ANSWERED_WHOLE_BYTES:
             with file:
                 answer: HttpResponseBase = HttpResponse(file.read(), content_type=_ZIP)
             answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
         else:
             answer = FileResponse(file, as_attachment=True, filename=name, content_type=_ZIP)
+        answer["Kindmem-Sha256"] = exported.sha256
         answer["Cache-Control"] = "no-store"
         answer["X-Content-Type-Options"] = "nosniff"
         return answer
@@ -229,5 +226,5 @@ class RunExport(ApiView):
                 most_entries=EXPORTED_AT_MOST,
             )
             until_failed.pop_all()  # the answer closes it, after it was sent
-        self.exported = file, exported.file_name
+        self.exported = file, exported
         return Answer(200, {})
