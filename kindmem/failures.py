@@ -1,6 +1,6 @@
 """What answers when no view did: the API's envelope under /v1/ and for clients that want JSON, a page otherwise."""
 
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 
 from corrections.failure_pages import failure_page
@@ -28,7 +28,12 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    what = "is not a request this host takes"
-    if isinstance(exception, SuspiciousOperation):
+    where, what = "", "is not a request this host takes"
+    if isinstance(exception, DisallowedHost):
+        where = "Host"
+        what = "is none of the names that this server answers for (KINDMEM_ALLOWED_HOSTS)"
+    elif isinstance(exception, SuspiciousOperation):
         what = "holds something that is never valid"
-    return _answer(request, BadInput.at("", what), 400)
+    elif isinstance(exception, BadRequest):
+        what = str(exception)
+    return _answer(request, BadInput.at(where, what), 400)

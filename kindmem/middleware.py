@@ -1,12 +1,15 @@
 """Gives every request an id: the client's when it has the right shape, else a new one. Echoed, and bound to the log lines.
 
-Also leaves out the body of an answer to HEAD, which views make as they do for GET.
+Also leaves out the body of an answer to HEAD, which views make as they do for GET, and refuses addresses that are no text.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import structlog
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 
 from memory.ids import new_text_id
@@ -29,3 +32,29 @@ class RequestIdMiddleware:
         if request.method == "HEAD" and not response.streaming:
             response.content = b""  # its length was said before
         return response
+
+
+NOT_TEXT = "kindmem.address_is_not_text"
+"""Set in the environment of a request whose path or query holds bytes that are no UTF-8."""
+
+
+def is_text(environ: Mapping[str, Any]) -> bool:
+    """Whether path and query, as the gateway gives them, are UTF-8. Django writes something in place of what is not."""
+    try:
+        environ.get("PATH_INFO", "").encode("latin-1").decode()
+        unquote_to_bytes(environ.get("QUERY_STRING", "")).decode()
+    except UnicodeError:
+        return False
+    return True
+
+
+class TextMiddleware:
+    """Refuses an address that is no text: with something in the place of its bytes, two addresses would be one."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.META.get(NOT_TEXT):
+            raise BadRequest("has an address that is not UTF-8")
+        return self.get_response(request)

@@ -10,6 +10,12 @@ import threading
 import time
 import uuid
 
+PATH_SUFFIXES = {
+    "fact": ("supersede", "verify", "revisions", "refresh"),
+    "record": ("correct", "confirm", "forget", "explain", "history"),
+}
+"""What the API says after the id of a fact or record: an id that ends so could not be told from what is asked of another one."""
+
 _COUNTER_BITS = 42
 _COUNTER_START_BITS = 41  # the top bit starts at 0, so a millisecond has room for 2^41 ids
 _TAIL_BITS = 32
@@ -44,6 +50,14 @@ def new_id() -> uuid.UUID:
 def new_text_id() -> str:
     """Return a new id as the wire writes it: 36 lower-case characters."""
     return str(new_id())
+
+
+def is_addressable(kind: str, id: str) -> bool:
+    """Whether the API's paths can name this id, and no other thing by it. kind: `fact` or `record`."""
+    _, slash, last = id.rpartition("/")
+    if slash and last in PATH_SUFFIXES[kind]:
+        return False
+    return kind != "record" or "/routes/" not in id
 
 
 def _start_afresh_in_child() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from typing import Any
 
 from django.db import connection
 from django.utils import timezone
@@ -69,7 +70,7 @@ def chain_health(principal: Principal, *, today: date, days: int) -> ChainHealth
     """The last `days` days, `today` among them."""
     zone = timezone.get_current_timezone()
     first = today - timedelta(days=days - 1)
-    parameters = {
+    parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "zone": str(zone),
         "since": datetime.combine(first, time.min, zone),

@@ -147,9 +147,14 @@ def already_stored(
     for entry in entries:
         prepared = prepare_entry(entry, run_id=run_id, hash_version=principal.hash_version)
         one = found.get(entry.id)
-        if one is None or not same_content(one, prepared, run_id, principal.writer):
+        if one is None:
+            continue
+        if not same_content(one, prepared, run_id, principal.writer):
             raise EntryIdTaken(id=entry.id)
         stored.append(one)
+    if len(stored) < len(entries):
+        # Some are stored and some are new: it is no repetition, and the new ones are not to blame.
+        raise EntryIdTaken(id=stored[0].id)
     return stored
 
 

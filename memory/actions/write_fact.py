@@ -14,7 +14,7 @@ from memory.content_schema import check_content
 from memory.errors import BadInput, InvariantViolated
 from memory.fact_rows import RevisionRow, attribution_of, insert_fact, trust_of
 from memory.fact_shape import FactDraft, FactView, Source, seal_draft
-from memory.ids import new_text_id
+from memory.ids import is_addressable, new_text_id
 from memory.log_entry import ABSENT
 from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan, prepare, write_index
 from memory.write_policy import WritePolicy, write_policy
@@ -33,6 +33,8 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
     if "participantId" in scope and "projectId" not in scope:
         # courtesy; fact_participant_needs_project decides
         raise InvariantViolated(invariant="participant-needs-project")
+    if draft.id is not None and not is_addressable("fact", draft.id):
+        raise BadInput.at("/id", "must not end like a path of the API, such as /verify")
     check_write(principal, scope)
     if draft.retention.legal_hold:
         check_may_place_hold(principal)

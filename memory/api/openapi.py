@@ -2,7 +2,22 @@
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter
+
 from memory.api.errors import STATUS
+
+KEY_IS_KEPT = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="Kept 24 hours: the same key and body replay the first answer.",
+)
+KEY_IS_IGNORED = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="Taken and ignored: each call is answered anew.",
+)
 
 _ERROR = {
     "type": "object",

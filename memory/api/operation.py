@@ -24,6 +24,7 @@ from memory.api import idempotency
 from memory.api.authentication import authenticate
 from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
 from memory.api.json_text import dumps
+from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT
 from memory.api.parameters import Parameter, read_query
 from memory.api.shapes import Schema, Shape, shape
 from memory.errors import (
@@ -189,7 +190,7 @@ def operation(
             description=description,
             tags=[tag],
             parameters=[_openapi_parameter(parameter) for parameter in query]
-            + ([_IDEMPOTENCY_HEADER] if changes or ignores_key else []),
+            + ([KEY_IS_KEPT] if changes else [KEY_IS_IGNORED] if ignores_key else []),
             request={"application/json": body.schema} if body else None,
             responses={(code, media): _openapi_answer(one) for code, one in answers.items()},
             extensions={
@@ -337,7 +338,7 @@ def _checked_call(
 
 def _read_body(request: HttpRequest, declared: Operation) -> bytes | None:
     """The body's bytes, counted as they are read; None where the operation takes no body and none was sent."""
-    if request.method in ("GET", "HEAD", "DELETE"):
+    if request.method in ("GET", "HEAD"):
         return None
     accept = request.META.get("HTTP_ACCEPT", "*/*")
     if not any(kind in accept for kind in ("*/*", "application/*", "application/json")):
@@ -370,14 +371,6 @@ def _json(status: int, text: str, headers: Mapping[str, str]) -> HttpResponse:
     for name, value in headers.items():
         response[name] = value
     return response
-
-
-_IDEMPOTENCY_HEADER = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="Kept 24 hours: the same key and body replay the first answer.",
-)
 
 
 def _openapi_parameter(parameter: Parameter) -> OpenApiParameter:

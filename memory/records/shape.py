@@ -19,6 +19,7 @@ from memory.admission import ID_MAX
 from memory.api.shapes import Shape
 from memory.canonical import canonical
 from memory.errors import BadInput, ValueTooLarge
+from memory.ids import is_addressable
 from memory.instants import day, instant
 from memory.records.bindings import check_scalars
 
@@ -142,6 +143,8 @@ def read_draft(body: Mapping[str, Any]) -> Draft:
     value = None if is_policy else body["value"]
     if value is None and not is_policy:
         raise BadInput.at("/value", "must not be null: only a policy has no value")
+    if "id" in body and not is_addressable("record", body["id"]):
+        raise BadInput.at("/id", "must not end like a path of the API, such as /forget")
     bindings = dict(scope["bindings"])
     check_scalars(bindings, "/scope/bindings")
     confirmed = body.get("usage", {}).get("last_confirmed_at")

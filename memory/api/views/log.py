@@ -20,6 +20,7 @@ from memory.api.schemas_log import (
     page_of,
 )
 from memory.ids import new_text_id
+from memory.integrity.states import State
 from memory.log_entry import ABSENT, NewEntry, StoredEntry
 from memory.models.log import LOG_KINDS
 from memory.queries.run_log import entry_by_id, run_heads, run_log
@@ -207,8 +208,10 @@ class Runs(ApiView):
         summary="Runs, the latest begun first",
         ability="read",
         query=(
-            parameters.text(
-                "status", "What the last verification found, such as verified or unverified."
+            parameters.choice(
+                "status",
+                ("unverified", *(state.value for state in State)),
+                "What the last verification found.",
             ),
             parameters.moment("since", "Runs with an entry at or after this."),
             parameters.moment("until", "Runs with an entry at or before this."),
