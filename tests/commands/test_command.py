@@ -21,6 +21,7 @@ from tests.import_runs.transcripts import ROOT
 OURS = (
     *("create_tenant", "create_member", "create_api_key", "revoke_api_key", "rotate_keys"),
     *("import_runs", "seed_demo", "declare_type", "refresh_stale", "refresh_sources", "reindex"),
+    *("import_records", "export_subject"),
 )
 
 
