@@ -200,8 +200,10 @@ def _said(message: Mapping[str, Any], at: str) -> dict[str, Any]:
         said["content"] = content
     elif content is not None:
         raise BadInput.at(f"{at}/content", "must be text, a list of parts or null")
+    elif KINDS[message["role"]] == "tool-result":
+        said["text"] = ""  # a tool that answers nothing has answered
     elif message["role"] != "assistant":
-        said["text"] = ""
+        raise BadInput.at(f"{at}/content", "is missing, so the message says nothing")
     return said
 
 

@@ -128,6 +128,12 @@ def test_nothing_of_a_message_is_dropped() -> None:
     assert run.entries[1].payload == {"refusal": "No."}
 
 
+def test_an_empty_text_is_a_text_and_a_tool_may_answer_nothing() -> None:
+    run = drafted(user(""), agent(None, ("a", "t", "{}")), {**result("a", ""), "content": None})
+    assert run.entries[0].payload == {"text": ""}
+    assert run.entries[2].payload == {"name": "t", "text": "", "tool_call_id": "a"}
+
+
 @pytest.mark.parametrize(
     ("message", "path"),
     [
@@ -136,6 +142,9 @@ def test_nothing_of_a_message_is_dropped() -> None:
         ({"role": "narrator", "content": "x"}, "/messages/1/role"),
         ({"role": ["user"], "content": "x"}, "/messages/1/role"),
         ({"role": "user", "content": 5}, "/messages/1/content"),
+        ({"role": "user"}, "/messages/1/content"),
+        ({"role": "system", "content": None}, "/messages/1/content"),
+        ({"role": "developer", "name": "d"}, "/messages/1/content"),
         ({"role": "assistant", "content": None, "tool_calls": {}}, "/messages/1/tool_calls"),
         ({"role": "assistant", "content": None, "tool_calls": [5]}, "/messages/1/tool_calls/0"),
         (
