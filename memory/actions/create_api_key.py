@@ -58,6 +58,8 @@ def create_api_key(
     if not 1 <= expires_days <= MOST_DAYS:
         raise BadInput.at("expires_days", f"must be 1 to {MOST_DAYS}")
     may = sorted(DEFAULT_ABILITIES[role] if abilities is None else set(abilities))
+    if not may:
+        raise BadInput.at("may", "names no ability, so the key could do nothing")
     if unknown := set(may) - set(ABILITIES):
         raise BadInput.at("may", f"does not know {', '.join(sorted(unknown))}")
     if role == "auditor" and set(may) - {"read"}:

@@ -152,7 +152,7 @@ def sentence(error: DomainError) -> str:
     """What the error says to a person at a terminal: bad input names each place."""
     if isinstance(error, BadInput):
         places = (f"{_option(one['path'])} {one['message']}".strip() for one in error.issues)
-        return "; ".join(places) + "."
+        return "; ".join(place.rstrip(".") for place in places) + "."
     named = ", ".join(f"{name} {value}" for name, value in error.details.items() if value != "")
     return f"{error} ({named})" if named else str(error)
 

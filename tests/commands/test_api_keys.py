@@ -108,6 +108,8 @@ def test_the_token_is_kept_nowhere(acme: TenantKit) -> None:
             "expires-days must be 1 to 366",
         ),
         (["--name", "k", "--role", "agent", "--may", "read,fly"], "may does not know fly"),
+        (["--name", "k", "--role", "agent", "--may", ""], "may names no ability"),
+        (["--name", "k", "--role", "agent", "--may", " , "], "may names no ability"),
         (["--name", "k", "--role", "auditor", "--may", "write"], "auditor's key only reads"),
         (["--name", "k", "--role", "agent", "--projects", "p" * 257], "projects ids have 1 to 256"),
     ],

@@ -48,6 +48,18 @@ def test_a_new_member_signs_in_with_the_password_of_stdin(
     assert not user.is_staff  # type: ignore[attr-defined]
 
 
+def test_a_poor_password_is_refused_in_whole_sentences(
+    acme: TenantKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_stdin(monkeypatch, "qx7Lw\n")
+    with pytest.raises(CommandError) as refused:
+        told("create_member", "acme", "zoe@example.com", "--role", "admin", "--password-stdin")
+    said = str(refused.value)
+    assert said.startswith("password This password is too short. ")
+    assert said.endswith("characters.")
+    assert not said.endswith("..")
+
+
 def test_without_a_password_nobody_can_sign_in_by_one_and_the_answer_says_how_to_set_it(
     acme: TenantKit,
 ) -> None:
