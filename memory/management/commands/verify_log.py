@@ -15,13 +15,13 @@ from memory.management.command import OperatorCommand, Refused, operator
 
 _WORDS = {
     State.VERIFIED: "intact",
-    State.TAMPERED: "BROKEN",
-    State.NOT_COMPLETE: "not complete",
+    State.TAMPERED: "BROKEN: something was altered",
+    State.NOT_COMPLETE: "a part of the run, not all of it",
     State.LINKAGE_ONLY: "linked, but an erased payload can no longer be checked",
     State.ERASED_ATTESTED: "intact, with attested erasures",
     State.VERIFIED_UNSEALED_TAIL: "intact, not yet sealed",
     State.UNANCHORED: "intact, not anchored",
-    State.NOTHING_TO_VERIFY: "nothing to verify",
+    State.NOTHING_TO_VERIFY: "there was no entry",
 }
 
 
@@ -60,7 +60,7 @@ class Command(OperatorCommand):
             "state": found.state.value,
             "runs": [report.as_wire() for report in found.reports],
         }
-        lines = [*map(_line, found.reports), f"{options['slug']}: {_WORDS[found.state]}"]
+        lines = [*map(_line, found.reports), f"{options['slug']}: {_said(found.state)}"]
         if found.log_bad is not None:
             answer["firstBad"] = found.log_bad.as_wire()
         self.say(answer, "\n".join(lines))
@@ -86,8 +86,13 @@ def _receipts(path: str | None) -> list[Receipt]:
         raise Refused(f"{path}: {error}", code="bad-input") from error
 
 
+def _said(state: State) -> str:
+    """The state by its name, which the documents explain, and in words."""
+    return f"{state.value} ({_WORDS[state]})"
+
+
 def _line(report: ChainReport) -> str:
-    line = f"{report.run_id}: {_WORDS[report.state]}, {report.entries} entries"
+    line = f"{report.run_id}: {_said(report.state)}, {report.entries} entries"
     if report.checkpoint is not None:
         line += f", checkpoint {report.checkpoint['size']}"
     if report.first_bad is not None:
