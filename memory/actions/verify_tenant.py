@@ -115,9 +115,11 @@ def _examined(
                     sealed_log=sealed_log,
                     on_batch=on_batch,
                 )
+            until = time.monotonic() + _STEP_SECONDS
             if in_sql:
-                return examination.in_sql(cursor)
-            if examination.read(cursor, until=time.monotonic() + _STEP_SECONDS):
+                if examination.read_in_sql(cursor, until=until):
+                    return examination.report_in_sql()
+            elif examination.read(cursor, until=until):
                 return examination.report()
 
 

@@ -6,7 +6,8 @@ long; a second one runs only when something is bad, to say what. The caller's tr
 tenant.
 """
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
@@ -18,6 +19,7 @@ from memory.integrity.chain import (
     OTHER_RUNS_LOOKED_AT,
     REORDER_WINDOW,
 )
+from memory.integrity.rows import Progress
 from memory.integrity.states import ChainReport, FirstBad, Tampering, state_of
 
 _HERE = Path(__file__).parent
@@ -60,38 +62,64 @@ class _Totals(NamedTuple):
     end_found: str
 
 
-def verify_run_in_sql(
-    cursor: Cursor,
-    *,
-    tenant_id: UUID,
-    tenant_slug: str,
-    run_id: str,
-    first: int = 0,
-    last: int | None = None,
-    sealed_to: int = -1,
-    attested_ids: Collection[str] = (),
-    span_entries: int = SPAN_ENTRIES,
-) -> ChainReport:
-    """Verify a run, or the range `first` to `last` of it; arguments as for `ChainVerifier`."""
-    parameters: dict[str, Any] = {
-        "tenant": tenant_id,
-        "tenant_slug": tenant_slug,
-        "run": run_id,
-        "sealed_to": sealed_to,
-        "attested": list(attested_ids),
-    }
-    entries = erased = linkage_only = 0
-    span_first = first
-    while True:
-        span_last = span_first + span_entries - 1
+class SqlChainReading:
+    """The chain of a run, or of the range `first` to `last` of it, span by span; arguments as for `ChainVerifier`.
+
+    Each span is a statement with a snapshot of its own, so reading may stop after any and go on in another transaction.
+    """
+
+    def __init__(
+        self,
+        *,
+        tenant_id: UUID,
+        tenant_slug: str,
+        run_id: str,
+        first: int = 0,
+        last: int | None = None,
+        sealed_to: int = -1,
+        attested_ids: Collection[str] = (),
+        span_entries: int = SPAN_ENTRIES,
+        on_batch: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._parameters: dict[str, Any] = {
+            "tenant": tenant_id,
+            "tenant_slug": tenant_slug,
+            "run": run_id,
+            "sealed_to": sealed_to,
+            "attested": list(attested_ids),
+        }
+        self._run_id = run_id
+        self._first = first
+        self._last = last
+        self._sealed_to = sealed_to
+        self._span_entries = span_entries
+        self._on_batch = on_batch
+        self._span_first = first
+        self._entries = self._erased = self._linkage_only = 0
+        self._totals: _Totals | None = None
+        self._first_bad: FirstBad | None = None
+        self._is_over = False
+
+    def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
+        """Read on; False when `until` (of `time.monotonic`) came first. One span at least is read."""
+        while not self._is_over:
+            self._is_over = self._span(cursor)
+            if until is not None and time.monotonic() >= until:
+                break
+        return self._is_over
+
+    def _span(self, cursor: Cursor) -> bool:
+        """Judge the next span; whether it was the last one, or something is wrong in it."""
+        last, parameters = self._last, self._parameters
+        span_last = self._span_first + self._span_entries - 1
         if last is not None:
             span_last = min(span_last, last)
-        parameters |= {"first": span_first, "last": span_last}
+        parameters |= {"first": self._span_first, "last": span_last}
         cursor.execute(SUMMARY, parameters)
-        totals = _Totals._make(cursor.fetchone())
-        entries += totals.entries
-        erased += totals.erased
-        linkage_only += totals.linkage_only
+        totals = self._totals = _Totals._make(cursor.fetchone())
+        self._entries += totals.entries
+        self._erased += totals.erased
+        self._linkage_only += totals.linkage_only
         is_final = span_last == last or totals.newest_sequence < span_last
         first_bad = _bad_entry(cursor, parameters, totals)
         if first_bad is None and is_final:
@@ -99,36 +127,59 @@ def verify_run_in_sql(
         unattested = totals.unattested_sequence
         if unattested is not None and (first_bad is None or unattested < first_bad.sequence):
             first_bad = FirstBad(
-                run_id, unattested, Tampering.CONTENT, ATTESTED_ERASURE, NO_PAYLOAD
+                self._run_id, unattested, Tampering.CONTENT, ATTESTED_ERASURE, NO_PAYLOAD
             )
-        if first_bad is not None or is_final:
-            break
-        span_first = span_last + 1
-    reached = max(totals.newest_sequence, first - 1)
-    next_sequence = totals.next_sequence
-    is_whole = first == 0 and (
-        last is None or next_sequence is None or reached + 1 >= next_sequence
-    )
-    unsealed = max(0, reached - max(sealed_to, first - 1))
-    return ChainReport(
-        state=state_of(
-            is_tampered=first_bad is not None,
-            is_complete=is_whole,
-            entries=entries,
-            linkage_only=linkage_only,
-            erased=erased,
+        self._first_bad = first_bad
+        self._span_first = span_last + 1
+        if self._on_batch is not None and totals.entries:
+            self._on_batch(
+                Progress(
+                    totals.newest_sequence,
+                    bytes(totals.newest_hash),
+                    entries=self._entries,
+                    erased=self._erased,
+                    linkage_only=self._linkage_only,
+                )
+            )
+        return first_bad is not None or is_final
+
+    def report(self) -> ChainReport:
+        """What was read, which is all of it."""
+        totals, first = self._totals, self._first
+        if totals is None or not self._is_over:
+            raise RuntimeError("the run is not read to its end")
+        reached = max(totals.newest_sequence, first - 1)
+        next_sequence = totals.next_sequence
+        is_whole = first == 0 and (
+            self._last is None or next_sequence is None or reached + 1 >= next_sequence
+        )
+        unsealed = max(0, reached - max(self._sealed_to, first - 1))
+        return ChainReport(
+            state=state_of(
+                is_tampered=self._first_bad is not None,
+                is_complete=is_whole,
+                entries=self._entries,
+                linkage_only=self._linkage_only,
+                erased=self._erased,
+                unsealed=unsealed,
+            ),
+            run_id=self._run_id,
+            from_sequence=first,
+            to_sequence=reached,
+            entries=self._entries,
+            head_hash=bytes(totals.newest_hash) if self._entries else None,
             unsealed=unsealed,
-        ),
-        run_id=run_id,
-        from_sequence=first,
-        to_sequence=reached,
-        entries=entries,
-        head_hash=bytes(totals.newest_hash) if entries else None,
-        unsealed=unsealed,
-        erased=erased,
-        linkage_only=linkage_only,
-        first_bad=first_bad,
-    )
+            erased=self._erased,
+            linkage_only=self._linkage_only,
+            first_bad=self._first_bad,
+        )
+
+
+def verify_run_in_sql(cursor: Cursor, **key: Any) -> ChainReport:
+    """Verify a run, or a range of it, in one go; arguments as for `SqlChainReading`."""
+    reading = SqlChainReading(**key)
+    reading.read(cursor)
+    return reading.report()
 
 
 def _bad_entry(cursor: Cursor, parameters: dict[str, Any], totals: _Totals) -> FirstBad | None:

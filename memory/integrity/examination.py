@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from memory.integrity.chain_sql import Cursor, verify_run_in_sql
+from memory.integrity.chain_sql import Cursor, SqlChainReading
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog
 from memory.integrity.sealed_run import RunSeals, SealComparison, run_seals, stored_records
-from memory.integrity.sealed_run_sql import compare_in_sql
+from memory.integrity.sealed_run_sql import SqlSealComparison
 from memory.integrity.states import ChainReport
 from memory.integrity.stored_run import StoredRunVerification
 from memory.integrity.verdict import verdict
@@ -44,10 +44,8 @@ class RunExamination:
     ) -> None:
         self._tenant_id = tenant_id
         self._sealed_log = sealed_log
-        self._first = first
-        self._last = last
         self._seals = run_seals(cursor, tenant_id, run_id, sealed_log.size)
-        self._key: dict[str, Any] = {
+        key: dict[str, Any] = {
             "tenant_id": tenant_id,
             "tenant_slug": tenant_slug,
             "run_id": run_id,
@@ -64,8 +62,10 @@ class RunExamination:
             last=last,
         )
         self._reading = StoredRunVerification(
-            **self._key, seals=self._comparison, on_batch=on_batch, resume=trusted
+            **key, seals=self._comparison, on_batch=on_batch, resume=trusted
         )
+        self._sql_chain = SqlChainReading(**key, on_batch=on_batch)
+        self._sql_seals = SqlSealComparison(tenant_id, self._seals, first=first, last=last)
 
     def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
         """Read on; False when `until` (of `time.monotonic`) came first."""
@@ -77,13 +77,21 @@ class RunExamination:
         chain = self._reading.report()
         return verdict(chain, self._seals, self._comparison.finish(), self._sealed_log)
 
-    def in_sql(self, cursor: Cursor) -> ChainReport:
-        """The same by the verifier that is written in SQL, in one go."""
-        chain = verify_run_in_sql(cursor, **self._key)
-        bad = compare_in_sql(
-            cursor, self._tenant_id, self._seals, first=self._first, last=self._last
+    def read_in_sql(self, cursor: Cursor, *, until: float | None = None) -> bool:
+        """As `read`, by the verifier that is written in SQL; then `report_in_sql`."""
+        return self._sql_chain.read(cursor, until=until) and self._sql_seals.read(
+            cursor, until=until
         )
-        return verdict(chain, self._seals, bad, self._sealed_log)
+
+    def report_in_sql(self) -> ChainReport:
+        """What was read in SQL, judged."""
+        chain = self._sql_chain.report()
+        return verdict(chain, self._seals, self._sql_seals.first_bad, self._sealed_log)
+
+    def in_sql(self, cursor: Cursor) -> ChainReport:
+        """The same in one go."""
+        self.read_in_sql(cursor)
+        return self.report_in_sql()
 
 
 def _trusted(cursor: Cursor, tenant_id: UUID, seals: RunSeals, since: int) -> Progress | None:

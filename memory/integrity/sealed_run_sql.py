@@ -4,6 +4,7 @@ It shares with `sealed_run.py` what to call things and how seals join; a test ho
 answer. A statement takes a few seals, so that none runs for long.
 """
 
+import time
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -24,39 +25,57 @@ WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND e.sequence
 """
 
 
-def compare_in_sql(
-    cursor: Cursor, tenant_id: UUID, seals: RunSeals, *, first: int = 0, last: int | None = None
-) -> FirstBad | None:
-    """The first place in the range where the run is not what was sealed; None when there is none."""
-    joints = SealComparison(seals, lambda index: b"", first=first, last=last).first_bad
-    reached = [
-        one
-        for one in seals.seals
-        if one.seal.to_sequence >= first and (last is None or one.seal.from_sequence <= last)
-    ]
-    parameters = {"tenant": tenant_id, "run": seals.run_id, "first": first, "last": last}
-    for start in range(0, len(reached), _SEALS_A_STATEMENT):
-        indices = [one.leaf_index for one in reached[start : start + _SEALS_A_STATEMENT]]
-        cursor.execute(_COMPARE, {**parameters, "indices": indices})
+class SqlSealComparison:
+    """A run, or a range of it, against its seals, some at a time; reading may go on in another transaction."""
+
+    def __init__(
+        self, tenant_id: UUID, seals: RunSeals, *, first: int = 0, last: int | None = None
+    ) -> None:
+        self._seals = seals
+        self._joints = SealComparison(seals, lambda index: b"", first=first, last=last).first_bad
+        self._reached = [
+            one.leaf_index
+            for one in seals.seals
+            if one.seal.to_sequence >= first and (last is None or one.seal.from_sequence <= last)
+        ]
+        self._parameters = {"tenant": tenant_id, "run": seals.run_id, "first": first, "last": last}
+        self._done = 0
+        self.first_bad: FirstBad | None = None
+
+    def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
+        """Read on; False when `until` (of `time.monotonic`) came first. Then `first_bad` says what is wrong, if anything."""
+        while self._done < len(self._reached):
+            indices = self._reached[self._done : self._done + _SEALS_A_STATEMENT]
+            self._done += _SEALS_A_STATEMENT
+            self.first_bad = self._compare(cursor, indices)
+            if self.first_bad is not None:
+                return True
+            if until is not None and time.monotonic() >= until:
+                return False
+        self.first_bad = self._joints or self._past_the_end(cursor)
+        return True
+
+    def _compare(self, cursor: Cursor, indices: list[int]) -> FirstBad | None:
+        cursor.execute(_COMPARE, {**self._parameters, "indices": indices})
         row = cursor.fetchone()
-        if row is not None and (joints is None or row[0] < joints.sequence):
-            expected, found = bytes(row[1]), row[2]
-            return FirstBad(
-                seals.run_id,
-                row[0],
-                Tampering.SEAL,
-                tag(expected),
-                NO_ENTRY if found is None else tag(bytes(found)),
-            )
-    if joints is None and seals.closed_at is not None:
-        cursor.execute(_PAST_THE_END, {**parameters, "closed_at": seals.closed_at})
+        if row is None or (self._joints is not None and row[0] >= self._joints.sequence):
+            return None
+        expected, found = bytes(row[1]), row[2]
+        return FirstBad(
+            self._seals.run_id,
+            row[0],
+            Tampering.SEAL,
+            tag(expected),
+            NO_ENTRY if found is None else tag(bytes(found)),
+        )
+
+    def _past_the_end(self, cursor: Cursor) -> FirstBad | None:
+        if self._seals.closed_at is None:
+            return None
+        cursor.execute(_PAST_THE_END, {**self._parameters, "closed_at": self._seals.closed_at})
         [late] = cursor.fetchone()
-        if late is not None:
-            return FirstBad(
-                seals.run_id,
-                late,
-                Tampering.SEAL,
-                NO_ENTRY,
-                "an entry after the run was closed",
-            )
-    return joints
+        if late is None:
+            return None
+        return FirstBad(
+            self._seals.run_id, late, Tampering.SEAL, NO_ENTRY, "an entry after the run was closed"
+        )
