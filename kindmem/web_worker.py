@@ -1,13 +1,15 @@
 """How the web server answers what is no HTTP request: with the API's envelope, once, and by ending the connection.
 
 Bytes that can't be read as a request never reach the application. A body whose framing breaks while it is read is for the
-application like one whose sender went away; where the next request would begin is not known then.
+application like one whose sender went away; where the next request would begin is not known then. So is one that comes too
+slowly: whoever sends a byte now and then must not keep a thread from others for long.
 """
 
 import contextlib
 import errno
 import http
 import socket
+import time
 from typing import Any
 
 from gunicorn import util
@@ -26,6 +28,36 @@ from memory.api.json_text import dumps
 from memory.errors import BadInput
 from memory.ids import new_text_id
 
+HEAD_SECONDS = 5.0
+BODY_SECONDS = 5.0
+BODY_BYTES_A_SECOND = 100_000
+LONGEST_BODY_SECONDS = 60.0
+SEND_SECONDS = 30.0
+"""How long a request's head, its body (and so much longer by its length) and each piece of an answer may take."""
+
+
+class _TimedSocket:
+    """A connection's socket for its reader: what is not there in time will not be waited for."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self.until = 0.0
+
+    def recv(self, size: int) -> bytes:
+        left_seconds = self.until - time.monotonic()
+        if left_seconds <= 0:
+            raise ConnectionResetError(errno.ECONNRESET, "the request comes too slowly")
+        self._socket.settimeout(left_seconds)
+        try:
+            return self._socket.recv(size)
+        except TimeoutError:
+            raise ConnectionResetError(errno.ECONNRESET, "the request comes too slowly") from None
+        finally:
+            self._socket.settimeout(SEND_SECONDS)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
 
 class _BodyReader:
     """Reads a body as the server's own reader does, and says of broken framing what is said of a lost connection."""
@@ -42,12 +74,31 @@ class _BodyReader:
 
 
 class Worker(ThreadWorker):
-    """Threads, as the server has them."""
+    """Threads, as the server has them, with an end to waiting for a request."""
+
+    def handle(self, conn: Any) -> Any:
+        if conn.initialized:
+            _timed(conn).until = time.monotonic() + HEAD_SECONDS
+        else:
+            begin, has_data = conn.init, conn.wait_for_data
+            # The server's poller waits for who says nothing; a thread would be kept from others.
+            conn.wait_for_data = lambda timeout: has_data(0.0)
+
+            def begin_timed() -> None:
+                if not conn.initialized:
+                    begin()
+                    _timed(conn).until = time.monotonic() + HEAD_SECONDS
+
+            conn.init = begin_timed
+        return super().handle(conn)
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         # The server itself would let it pass, and the host would be a guess from the socket.
         if req.version >= (1, 1) and all(name != "HOST" for name, _ in req.headers):
             raise InvalidHeader("HOST", req=req)
+        length = next((value for name, value in req.headers if name == "CONTENT-LENGTH"), "0")
+        seconds = BODY_SECONDS + int(length) / BODY_BYTES_A_SECOND
+        _timed(conn).until = time.monotonic() + min(seconds, LONGEST_BODY_SECONDS)
         req.body.reader = _BodyReader(req.body.reader)
         return super().handle_request(req, conn)
 
@@ -73,6 +124,14 @@ class Worker(ThreadWorker):
         )
         with contextlib.suppress(OSError):
             util.write_nonblock(client, f"{head}\r\n\r\n".encode() + body)
+
+
+def _timed(conn: Any) -> _TimedSocket:
+    """What the connection's requests are read from."""
+    unreader = conn.parser.unreader
+    if not isinstance(unreader.sock, _TimedSocket):
+        unreader.sock = _TimedSocket(unreader.sock)
+    return unreader.sock
 
 
 def _what_is_wrong(error: ParseException) -> str:

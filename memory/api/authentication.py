@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
@@ -76,6 +77,18 @@ class _Row:
     use_is_stale: bool
     tenant_set: str
     has_lock: bool
+
+
+def check_is_named(request: HttpRequest) -> None:
+    """Raises AuthMissing for a request that names no caller at all: its body is not worth waiting for."""
+    header = request.META.get("HTTP_AUTHORIZATION")
+    if header is None:
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+            raise AuthMissing
+        return
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or keys.prefix_of(token.strip()) is None:
+        raise AuthMissing
 
 
 def authenticate(request: HttpRequest, *, idempotency_key: str | None = None) -> Principal:

@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 from memory import admission
 from memory.access import Ability, Principal, Scope
 from memory.api import idempotency
-from memory.api.authentication import authenticate
+from memory.api.authentication import authenticate, check_is_named
 from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
 from memory.api.json_text import dumps
 from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT
@@ -225,6 +225,7 @@ def _run(
     request: HttpRequest,
     path: dict[str, str],
 ) -> HttpResponse:
+    check_is_named(request)  # before its body is waited for
     raw = _read_body(request, declared)
     key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
 
