@@ -64,6 +64,11 @@ class State:
     """Names of the key files that don't exist: these keys are in memory alone, until `kept`."""
     _later_peppers: dict[int, bytes] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def lack(self) -> str:
+        """What is missing, in words; empty when nothing is."""
+        return "keys" if len(self.missing) > len(_FILES) else ", ".join(self.missing)
+
     def kept(self) -> "State":
         """The folder's keys, those written down that were missing; another process's if it came first."""
         return _state(self.directory, self.signing_keys_path, _load)

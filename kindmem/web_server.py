@@ -6,9 +6,14 @@ Threads, not an event loop: the tenant is a setting of the thread's own transact
 
 import logging
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
+from kindmem.state import keep_later
+
+# Before the application loads: keys of a mistyped state folder must not be made.
+keep_later()
 wsgi_app = "kindmem.wsgi:application"
 bind = os.environ.get("KINDMEM_BIND", "127.0.0.1:8000")
 worker_class = "kindmem.web_worker.Worker"
@@ -35,6 +40,25 @@ forwarder_headers = ""
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn unlinks it
 control_socket_disable = True
 loglevel = os.environ.get("KINDMEM_LOG_LEVEL", "warning").lower()
+
+
+def on_starting(arbiter: object) -> None:
+    """Serve with the keys that the database was set up with, or not at all."""
+    from django.conf import settings
+    from django.db import DatabaseError, connections
+
+    from memory.installation_keys import OtherKeys, claim_keys
+
+    try:
+        claim_keys()
+    except OtherKeys as error:
+        sys.exit(str(error))
+    except DatabaseError as error:
+        # It may come back while this serves; keys that nobody wrote down may not be used meanwhile.
+        if settings.KINDMEM_STATE.missing:
+            sys.exit(f"The database can't be asked whose keys these are: {error}")
+    finally:
+        connections.close_all()
 
 
 def post_fork(arbiter: object, worker: object) -> None:

@@ -36,7 +36,7 @@ def check_keys(alias: str = "default") -> None:
     if state.missing and (stored is not None or _is_in_use(alias)):
         raise OtherKeys(
             f"The state folder {state.directory} is not the one that this database was set up with "
-            f"(it has no {', '.join(state.missing)}). {_WAY_OUT}"
+            f"(it has no {state.lack}). {_WAY_OUT}"
         )
     if stored is not None and not hmac.compare_digest(stored, _digest(state)):
         raise OtherKeys(
