@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from memory.api.shapes import ID, INSTANT, Shape, array_of, shape
-from memory.errors import BadInput
+from memory.errors import BadInput, UnknownField
 from memory.importers.foreign_memories import record_of_foreign
 from memory.instants import instant
 from memory.records.lineage import TRUST
@@ -23,6 +23,8 @@ ENDED = ("superseded", "expired", "deleted")
 """The states that only an import writes."""
 
 _MOST_HOLDS = 1000
+_TAKEN_HOME = frozenset({"about", "memory", "fact", "log-entry", "receipt", "end"})
+"""What a line of the file holds that a person takes home from their pages: one member each."""
 
 
 def _in_any_state() -> dict[str, Any]:
@@ -107,6 +109,9 @@ def record_line(value: Any, *, subject_at: int | None = None) -> RecordLine | No
         raise BadInput.at("", "must be an object")
     if "kind" in value:
         return _of_export(value)
+    ((name, inside), *others) = [*value.items()] or [("", None)]
+    if name in _TAKEN_HOME and isinstance(inside, dict) and not others:
+        return _of_part(name, inside) if name == "memory" else None
     foreign = record_of_foreign(value, subject_at)
     return _of_record(value if foreign is None else foreign)
 
@@ -117,20 +122,23 @@ def _of_export(value: Mapping[str, Any]) -> RecordLine | None:
             raise BadInput.at("/kind", "must be a string")
         return None
     EXPORTED.check(value)
-    try:
-        line = _of_record(value["record"])
-    except BadInput as error:
-        raise type(error)(
-            issues=[{**one, "path": "/record" + one["path"]} for one in error.issues]
-        ) from None
     return replace(
-        line,
+        _of_part("record", value["record"]),
         trust=value.get("trust"),
         ended_at=_instant(value, "endedAt"),
         disputed_at=_instant(value, "disputedAt"),
         holds=tuple(_hold(one) for one in value.get("holds", ())),
         forgotten=tuple(value["forgotten"]) if "forgotten" in value else None,
     )
+
+
+def _of_part(name: str, body: Mapping[str, Any]) -> RecordLine:
+    """The record in a line's member of this name."""
+    try:
+        return _of_record(body)
+    except (BadInput, UnknownField) as error:
+        issues = [{**one, "path": f"/{name}{one['path']}"} for one in error.issues]
+        raise type(error)(issues=issues) from None
 
 
 def _of_record(body: Mapping[str, Any]) -> RecordLine:

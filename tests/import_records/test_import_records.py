@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from corrections.actions.export_memory import export_memory
 from memory.actions.import_record import import_record
 from memory.errors import PermissionDenied
 from memory.importers.record_lines import record_line
@@ -16,6 +17,7 @@ from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.commands.governance import governance
 from tests.import_records.files import codes, file_of, imported, stored, whole
+from tests.pages.people import person
 from tests.records.builders import a_record, body_of, valid
 from tests.records.conftest import Memory
 
@@ -361,3 +363,28 @@ def test_an_import_that_was_stopped_goes_on_where_it_was(
     monkeypatch.undo()
     answer = imported(acme, path)
     assert (answer["added"], answer["present"]) == (3, 3)
+
+
+def test_what_a_person_took_home_from_their_pages_is_imported(
+    acme: TenantKit, app: Memory, tmp_path: Path
+) -> None:
+    kept = [app.remember("aisle"), app.remember("x", key="a.b", bindings={"trip_id": "T1"})]
+    app.forget(app.remember("gone", key="a.gone", id="gone")["id"])
+    ann = person(acme, "person", subject="ann")
+    with tenant_context(acme.id):
+        made = export_memory(principal=ann.principal, format="jsonl")
+    path = tmp_path / "home.jsonl"
+    with made.file as file:
+        path.write_bytes(file.read())
+    answer = imported(acme, str(path))
+    assert (answer["present"], answer["added"]) == (3, 0)
+    assert answer["skipped"] >= 2
+    app.forget(kept[0]["id"])
+    assert codes(imported(acme, str(path), refused=1))[0][1] == "id-reused"
+
+
+@pytest.mark.parametrize("line", [{"memory": 1}, {"memory": {"id": "x"}}, {"kind": 1}, {}], ids=str)
+def test_a_line_that_only_looks_like_one_of_an_export_is_refused(
+    acme: TenantKit, tmp_path: Path, line: dict[str, Any]
+) -> None:
+    assert codes(imported(acme, file_of(tmp_path, line), refused=1)) == [("line 1", "bad-input")]
