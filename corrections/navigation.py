@@ -49,6 +49,7 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Runs"), "runs"),
             (_("Chain health"), "chain-health"),
             (_("Verifications"), "verifications"),
+            (_("Evidence"), "evidence-exports"),
             (_("Access log"), "access-log"),
             (_("Register"), "register"),
         ]

@@ -68,6 +68,7 @@ def scenery(kit: TenantKit) -> Scenery:
     while run_verifications(system_principal(kit.id, kit.slug, id="verifier"), seconds=60.0):
         pass
     waiting = auditor.post("audit/verifications/tenant/", {"mode": "incremental"})["Location"]
+    auditor.post("audit/run/trip-pune/evidence/", {"reason": "complaint"}).close()
     revealed = auditor.post("audit/e/trip-pune/0/", {"reason": "complaint"})["Location"]
     pages = {
         "memory": (ann, "memory/"),
