@@ -266,6 +266,26 @@ class Note:
             for who, blob in self.signatures
         )
 
+    def cosigned_at(self, verifier, pure):
+        """When a witness says that it saw this head (POSIX seconds), None when it does not say so. C2SP tlog-cosignature."""
+        try:
+            name, key_hash, key = verifier.split("+", 2)
+            key = base64.b64decode(key)
+        except ValueError:
+            raise NotABundle("not a key: %s" % verifier)
+        if key[:1] != b"\x04" or len(key) != 33:
+            raise NotABundle("unknown algorithm of the key %s: a witness signs cosignature/v1 (4)" % verifier)
+        if hashlib.sha256(name.encode() + b"\n" + key).hexdigest()[:8] != key_hash:
+            raise NotABundle("the key %s is not whole" % verifier)
+        for who, blob in self.signatures:
+            if who == name and blob[:4].hex() == key_hash:
+                time = int.from_bytes(blob[4:12], "big")
+                said = b"cosignature/v1\ntime %d\n" % time + self.body
+                if len(blob) != 76 or not ed25519(key[1:], blob[12:], said, pure):
+                    raise Tampered("checkpoint", "checkpoint.txt", "a cosignature by %s" % name, "another signature")
+                return time
+        return None
+
 
 # ---- the bundle ----------------------------------------------------------------------------------------------------------
 
@@ -273,9 +293,9 @@ class Note:
 class Check:
     """The steps, in order. What they find is kept for the answer."""
 
-    def __init__(self, path, key=None, anchor=None, receipts=None, pure=False, say=print):
+    def __init__(self, path, key=None, anchor=None, receipts=None, witnesses=(), pure=False, say=print):
         self.path, self.key, self.anchor, self.receipts = path, key, anchor, receipts
-        self.pure, self.say = pure, say
+        self.pure, self.say, self.witnesses, self.cosigned = pure, say, witnesses, {}
         self.entries = self.erased = self.linkage_only = 0
         self.sealed_to, self.head, self.hashes = -1, ZERO, {}
         self.erased_ids, self.words, self.seals, self.leaves_of_erasure = {}, {}, [], set()
@@ -298,6 +318,7 @@ class Check:
             self.check_seals()
             self.check_erasures()
             self.check_anchor()
+            self.check_witnesses()
             self.check_receipts()
         except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
             raise Tampered("content", "the bundle", "well-formed evidence", repr(error))
@@ -498,6 +519,17 @@ class Check:
         else:
             self.say("8. The anchor file does not hold this checkpoint.")
 
+    def check_witnesses(self):
+        for verifier in self.witnesses:
+            name = verifier.split("+", 1)[0]
+            time = self.note.cosigned_at(verifier, self.pure) if self.note is not None else None
+            if time is None:
+                self.say("   The witness %s has not cosigned this checkpoint." % name)
+            else:
+                self.is_anchored = True
+                self.cosigned[name] = time
+                self.say("   The witness %s saw this very checkpoint, at %d (POSIX seconds)." % (name, time))
+
     def check_receipts(self):
         if not self.receipts:
             return
@@ -550,12 +582,15 @@ def main(arguments=None):
     parser.add_argument("bundle")
     parser.add_argument("--key", help="the public key you trust, as origin+hash+base64")
     parser.add_argument("--anchor", metavar="FILE", help="the anchor file, from where it is kept")
+    parser.add_argument(
+        "--witness", action="append", default=[], metavar="KEY", help="the key of a witness you trust; may be repeated"
+    )
     parser.add_argument("--receipts", metavar="FILE", help="JSON lines of append answers that a client kept")
     parser.add_argument("--pure", action="store_true", help="do not use the package cryptography")
     parser.add_argument("--json", action="store_true", help="answer in one JSON value")
     options = parser.parse_args(arguments)
     check = Check(
-        options.bundle, options.key, options.anchor, options.receipts, options.pure,
+        options.bundle, options.key, options.anchor, options.receipts, options.witness, options.pure,
         say=(lambda line: None) if options.json else print,
     )
     bad = None
@@ -569,6 +604,8 @@ def main(arguments=None):
     if options.json:
         answer = {"state": state, "entries": check.entries, "unsealed": max(0, check.entries - 1 - check.sealed_to)}
         answer["erased"] = check.erased
+        if check.witnesses:
+            answer["cosigned"] = check.cosigned
         if bad:
             answer["firstBad"] = bad
         print(json.dumps(answer, sort_keys=True))

@@ -35,6 +35,7 @@ from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.fetcher.server import Server, answers, says
 from tests.integrity.logs import fill, seal, verified
+from tests.integrity.test_bundle import checked, exported, parts_of, signed_again
 from tests.integrity.witness_log import NAME, a_witness, serving, state
 
 
@@ -326,3 +327,35 @@ def test_a_job_beside_the_others_runs_once_at_a_time_and_its_failure_is_raised_n
         beside()
         beside.wait(10)
         assert len(turns) == 2
+
+
+@pytest.mark.parametrize("pure", [(), ("--pure",)], ids=["library", "pure"])
+def test_an_auditor_holds_a_bundle_against_the_witness_offline(
+    asking: Asking, tmp_path: Path, pure: tuple[str, ...]
+) -> None:
+    with a_witness(asking.path, asking.log) as one, serving(one) as url:
+        asking.choose(one.key.as_text(), url)
+        fill(asking.tenant)
+        seal(asking.tenant)
+        alone = exported(asking.tenant, tmp_path)
+        assert checked(alone, "--witness", one.key.as_text(), *pure) == (
+            15,
+            {"cosigned": {}, "entries": 8, "erased": 0, "state": "unanchored", "unsealed": 0},
+        )
+        assert asking.turn() == 1
+        path = exported(asking.tenant, tmp_path)
+    code, told = checked(path, "--witness", one.key.as_text(), *pure)
+    assert (code, told["state"], list(told["cosigned"])) == (0, "verified", [NAME])
+    assert checked(path, *pure)[0] == 15
+
+    parts = parts_of(path)
+    line = parts["checkpoint.txt"].decode().splitlines(keepends=True)[-1]
+    stranger = Ed25519PrivateKey.generate()
+    note = parse_checkpoint(parts["checkpoint.txt"].decode())
+    forged = cosign(note.body, one.key, 1_700_000_000, stranger.sign).line
+    parts["checkpoint.txt"] = parts["checkpoint.txt"].replace(line.encode(), forged.encode())
+    code, told = checked(signed_again(parts, tmp_path), "--witness", one.key.as_text(), *pure)
+    assert (code, told["firstBad"]["class"]) == (10, "checkpoint")
+    assert "cosignature" in told["firstBad"]["expected"]
+    for key in ("nonsense", asking.log, one.key.as_text().replace(NAME, "another")):
+        assert checked(path, "--witness", key, *pure)[0] == 2
