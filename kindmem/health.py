@@ -5,13 +5,16 @@ them fails and no more, since anybody may ask.
 """
 
 import functools
+import math
+import os
 import time
 from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from kindmem.heartbeat import seconds_since_heartbeat
 from memory.api.errors import respond
@@ -77,4 +80,15 @@ def _migrations() -> bool:
 
 @_read_only
 def metrics(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+    """Of all web workers together, where they share a folder for it; and how late the background worker is."""
+    registry = CollectorRegistry()
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        MultiProcessCollector(registry)
+        shown = generate_latest(registry)
+    else:
+        shown = generate_latest()
+    lag_of = CollectorRegistry()
+    lag = seconds_since_heartbeat()
+    gauge = Gauge("kindmem_worker_lag_seconds", "Since the worker showed itself.", registry=lag_of)
+    gauge.set(math.inf if lag is None else lag)
+    return HttpResponse(shown + generate_latest(lag_of), content_type=CONTENT_TYPE_LATEST)

@@ -6,7 +6,9 @@ Threads, not an event loop: the tenant is a setting of the thread's own transact
 
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,11 @@ forwarder_headers = ""
 
 # The heartbeat file of each worker, in memory where there is such a place.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn unlinks it
+# Where workers keep what /metrics adds up, for as long as this server runs. Read when the library is first imported.
+if "gunicorn.app.wsgiapp" in sys.modules and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(
+        prefix="kindmem-metrics-", dir=worker_tmp_dir
+    )
 control_socket_disable = True
 loglevel = os.environ.get("KINDMEM_LOG_LEVEL", "warning").lower()
 
@@ -84,3 +91,17 @@ def worker_exit(arbiter: object, worker: Any) -> None:
     if worker.booted:
         logging.shutdown()
         os._exit(0)
+
+
+def child_exit(arbiter: object, worker: Any) -> None:
+    """What a worker that ended had counted stays counted."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        mark_process_dead(worker.pid)
+
+
+def on_exit(arbiter: object) -> None:
+    """Leave no counts behind."""
+    if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        shutil.rmtree(folder, ignore_errors=True)

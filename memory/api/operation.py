@@ -24,6 +24,7 @@ from memory.api import idempotency
 from memory.api.authentication import authenticate, check_is_named
 from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
 from memory.api.json_text import dumps
+from memory.api.metrics import observe
 from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT
 from memory.api.parameters import Parameter, read_query
 from memory.api.shapes import Schema, Shape, shape
@@ -123,13 +124,15 @@ class ApiView(APIView):
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"
         route = getattr(request.resolver_match, "route", "") if request.resolver_match else ""
+        seconds = time.perf_counter() - started
+        observe(request.method or "", route, response.status_code, seconds)
         log.info(
             "request",
             method=request.method,
             route=route,
             status=response.status_code,
             code=code,
-            ms=round((time.perf_counter() - started) * 1000, 1),
+            ms=round(seconds * 1000, 1),
         )
         return response
 
