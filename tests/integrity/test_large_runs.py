@@ -19,7 +19,11 @@ from django.db import connection
 from memory.access import system_principal
 from memory.actions.ask_verification import ask_verification
 from memory.actions.run_verifications import run_verifications
+from memory.actions.verify_run import sealed_log_of
+from memory.actions.verify_tenant import examine_run
 from memory.hashing import ZERO_HASH, content_hash_v1, entry_hash_v1, timestamp_text
+from memory.integrity.chain_sql import SPAN_ENTRIES
+from memory.integrity.examination import RunExamination
 from memory.integrity.proof_text import check_inclusion
 from memory.integrity.signing import signer
 from memory.queries.seal_proofs import run_proof
@@ -154,3 +158,28 @@ def test_a_long_run_is_verified_in_bounded_memory_and_an_entry_of_it_proven_in_f
     with connection.cursor() as cursor, tenant_context(live_acme.id):
         # Closed: the worker's jobs in other tests have no business with a million entries.
         cursor.execute("UPDATE tenant SET closed_at = now() WHERE id = %s::uuid", [live_acme.id])
+
+
+def test_the_verifier_in_sql_stops_and_goes_on_in_another_transaction(
+    live_acme: TenantKit, superuser_url: str
+) -> None:
+    put(superuser_url, live_acme, 25_000)
+    seal(live_acme)
+    auditor = live_acme.principal("auditor")
+    with tenant_context(live_acme.id), connection.cursor() as cursor:
+        examination = RunExamination(
+            cursor,
+            tenant_id=live_acme.id,
+            tenant_slug=live_acme.slug,
+            run_id=RUN,
+            sealed_log=sealed_log_of(cursor, auditor),
+        )
+    with pytest.raises(RuntimeError, match="not read to its end"):
+        examination.report_in_sql()
+    turns, is_over = 0, False
+    while not is_over:
+        turns += 1
+        with tenant_context(live_acme.id), connection.cursor() as cursor:
+            is_over = examination.read_in_sql(cursor, until=0.0)
+    assert turns >= 25_000 // SPAN_ENTRIES + 25_000 // 10_000
+    assert examination.report_in_sql() == examine_run(principal=auditor, run_id=RUN)
