@@ -15,12 +15,14 @@ from memory.errors import (
     BadInput,
     DomainError,
     EvidenceUnresolved,
+    FactChanged,
     InstanceUnnamed,
     InvariantViolated,
     LegalHoldActive,
     PolicyNotCorrectable,
     RecordChanged,
     RecordNotFound,
+    RetentionViolation,
     UndoClosed,
 )
 from memory.queries.records import record_by_id
@@ -30,11 +32,13 @@ from memory.records.record import Record
 _SHOWN_WITH_THE_FORM = (
     BadInput,
     EvidenceUnresolved,
+    FactChanged,
     InstanceUnnamed,
     InvariantViolated,
     LegalHoldActive,
     PolicyNotCorrectable,
     RecordChanged,
+    RetentionViolation,
     UndoClosed,
 )
 

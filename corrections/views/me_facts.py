@@ -11,6 +11,7 @@ from corrections.differences import difference, lines_of
 from corrections.facts_shown import fields_of, ladder, shown, writer_of
 from corrections.forms import FactsFilter
 from corrections.htmx import render_page
+from corrections.once import new_key
 from corrections.paging import address, chips
 from corrections.queries.my_facts import (
     FactsWanted,
@@ -19,6 +20,7 @@ from corrections.queries.my_facts import (
     my_facts,
 )
 from corrections.queries.names import names_of
+from corrections.views.me_fact_acts import may_act_on
 from corrections.views.me_memory import quote_of, quoted_entry
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
@@ -96,6 +98,8 @@ def fact(visit: Visit, fact_id: str) -> HttpResponse:
     context = {
         "shown": shown(current),
         "fact": current,
+        "may_act": may_act_on(visit, current),
+        "once": new_key(),
         "fields": fields_of(current.content_text),
         "lines": lines,
         "is_cut": is_cut,

@@ -88,6 +88,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "facts": (ann, "facts/"),
         "facts-none-matches": (ann, "facts/?q=zebra"),
         "fact": (ann, f"facts/{fact}/"),
+        "fact-remove": (ann, f"facts/{fact}/remove"),
         "ended": (ann, "register/"),
         "downloads": (ann, "downloads/"),
         "needs-account": (_guest(kit), "downloads/"),

@@ -144,6 +144,61 @@ def test_what_a_fact_says_is_never_markup_and_its_hidden_controls_are_seen(ann: 
         assert "U+202E" in body
 
 
+def test_a_person_says_that_a_fact_is_right_and_agents_read_it_as_checked(ann: Person) -> None:
+    fact = fact_about(ann.kit)
+    page = f"facts/{fact['id']}/"
+    assert "That's right" in text_of(ann.get(page))
+    form = {"expect": "1", "once": "k" * 36}
+    assert ann.post(f"{page}confirm", form)["Location"] == ann.path(page)
+    assert ann.post(f"{page}confirm", form).status_code == 302  # the same press again
+    agent = ann.kit.client("agent", users=["ann"])
+    read = agent.get(at(fact)).json()
+    assert (read["trust"], read["version"]) == ("verified", 2)
+    assert ann.email in text_of(ann.get(page))
+    late = ann.post(f"{page}confirm", {"expect": "1"})
+    assert late.status_code == 409
+    assert "can't be done now" in text_of(late)
+
+
+def test_a_person_has_a_fact_removed_after_being_asked_and_no_agent_reads_it(ann: Person) -> None:
+    fact = fact_about(ann.kit)
+    page = f"facts/{fact['id']}/"
+    assert "there is no undo" in text_of(ann.get(f"{page}remove"))
+    agent = ann.kit.client("agent", users=["ann"])
+    assert agent.get(at(fact)).status_code == 200
+    assert ann.post(f"{page}remove", {"expect": "1"}).status_code == 302
+    assert agent.get(at(fact)).status_code == 404
+    assert "Not used any more" in text_of(ann.get(page))
+    assert ann.get(f"{page}remove").status_code == 404
+
+
+def test_what_must_be_kept_is_not_removed_and_the_page_says_until_when(ann: Person) -> None:
+    fact = fact_about(ann.kit, retention={"keepUntil": "2030-01-01T00:00:00Z"})
+    asked = ann.get(f"facts/{fact['id']}/remove")
+    assert ">Remove it</button>" not in asked.content.decode()
+    answer = ann.post(f"facts/{fact['id']}/remove", {"expect": "1"})
+    assert answer.status_code == 409
+    for page in (asked, answer):
+        assert "be removed, until 1 Jan 2030" in text_of(page)
+    assert listed(ann.get("facts/")) == [fact["id"]]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"scope": {}, "subjects": [{"kind": "user", "id": "ann"}]},
+        {"scope": {"userId": "bob"}},
+    ],
+)
+def test_what_is_not_theirs_alone_a_person_neither_confirms_nor_removes(
+    ann: Person, more: dict[str, Any]
+) -> None:
+    fact = fact_about(ann.kit, **more)
+    for act in ("confirm", "remove"):
+        assert ann.post(f"facts/{fact['id']}/{act}", {"expect": "1"}).status_code == 404
+    assert "What you can do" not in text_of(ann.get(f"facts/{fact['id']}/"))
+
+
 def test_a_page_link_shows_its_persons_facts(ann: Person) -> None:
     fact = fact_about(ann.kit)
     with tenant_context(ann.kit.id):
