@@ -321,11 +321,6 @@ ROUTE: dict[str, Any] = {
         "built_in": {"type": "boolean"},
     },
 }
-ROUTES = {
-    "type": "object",
-    "required": ["data"],
-    "properties": {"data": {"type": "array", "items": ROUTE}},
-}
 _URI = {"type": "string", "minLength": 1, "maxLength": 2048}
 _SOURCE_FIELDS: dict[str, Any] = {
     "match": _URI,
@@ -338,11 +333,6 @@ SOURCE: dict[str, Any] = {
     "type": "object",
     "required": ["id", "match", "fetch_url", "pointer", "enabled"],
     "properties": {**_SOURCE_FIELDS, "id": TEXT, "enabled": {"type": "boolean"}},
-}
-SOURCES = {
-    "type": "object",
-    "required": ["data"],
-    "properties": {"data": {"type": "array", "items": SOURCE}},
 }
 EXAMPLE: dict[str, Any] = {
     "subject": {"type": "user", "id": "ann"},

@@ -48,6 +48,19 @@ def find_sources(tenant_id: UUID) -> list[PolicySource]:
         return [PolicySource(*row) for row in cursor.fetchall()]
 
 
+def list_sources(
+    tenant_id: UUID, *, after: tuple[str, str] | None = None, limit: int
+) -> list[PolicySource]:
+    """At most `limit` sources by match and id, after such a pair."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, match, fetch_url, pointer, is_enabled FROM policy_source WHERE tenant_id = %s::uuid "
+            "AND (match COLLATE \"C\", id::text) > (%s::text, %s::text) ORDER BY match COLLATE \"C\", id::text LIMIT %s::int",
+            [tenant_id, *(after or ("", "")), limit],
+        )
+        return [PolicySource(*row) for row in cursor.fetchall()]
+
+
 def source_of(sources: list[PolicySource], pointer: str) -> PolicySource | None:
     """The enabled source with the longest match; None when no source may answer for the pointer."""
     fitting = [one for one in sources if one.is_enabled and belongs_to(pointer, one.match)]

@@ -129,6 +129,22 @@ def find_routes(principal: Principal) -> dict[str, Route]:
     return {**BUILT_IN, **own}
 
 
+def list_routes(principal: Principal, *, after: str | None = None, limit: int) -> list[Route]:
+    """At most `limit` routes by name, built-in ones among them, after that of a name."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, label, description, audience, url_template, may_broaden, needs_evidence, is_configured "
+            'FROM correction_route WHERE tenant_id = %s::uuid AND name COLLATE "C" > %s::text '
+            'ORDER BY name COLLATE "C" LIMIT %s::int',
+            [principal.tenant_id, after or "", limit],
+        )
+        own = {row[0]: _route(row) for row in cursor.fetchall()}
+    # What was not read of the tenant's own comes after `limit` others, so no wording of theirs is missed here.
+    built_in = {name: route for name, route in BUILT_IN.items() if name > (after or "")}
+    merged = {**built_in, **own}
+    return [merged[name] for name in sorted(merged)][:limit]
+
+
 def find_route(principal: Principal, name: str) -> Route | None:
     with connection.cursor() as cursor:
         cursor.execute(

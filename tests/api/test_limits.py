@@ -19,7 +19,9 @@ from tests.api.makers import (
     fact,
     fact_type,
     new_name,
+    policy_source,
     record,
+    route,
     run,
     sealed_run,
     verification,
@@ -57,6 +59,8 @@ MAKERS: dict[str, Callable[[Place], str]] = {
     "memory.listTypes": fact_type,
     "memory.listSweeps": _sweep,
     "memory.listVerifications": verification,
+    "memory.listRoutes": route,
+    "memory.listPolicySources": policy_source,
 }
 
 

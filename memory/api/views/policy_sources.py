@@ -1,9 +1,12 @@
 """Where policy values may come from, over HTTP. For admins."""
 
 from memory.actions.register_policy_source import change_policy_source, register_policy_source
+from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
-from memory.api.schemas_records import CHANGE_SOURCE, REGISTER_SOURCE, SOURCE, SOURCES
-from memory.policy_sources.sources import find_sources
+from memory.api.pagination import make_cursor, page, read_cursor
+from memory.api.schemas_log import page_of
+from memory.api.schemas_records import CHANGE_SOURCE, REGISTER_SOURCE, SOURCE
+from memory.policy_sources.sources import PolicySource, list_sources
 
 TAG = "Policy sources"
 _ERRORS = ("bad-input", "unknown-field", "permission-denied", "policy-source-exists")
@@ -14,14 +17,27 @@ class PolicySources(ApiView):
         id="memory.listPolicySources",
         summary="Where policy values may come from (admin)",
         ability="read",
-        answers={200: SOURCES},
-        errors=("permission-denied",),
+        query=(parameters.LIMIT, parameters.CURSOR),
+        answers={200: page_of(SOURCE)},
+        errors=("bad-input", "unknown-field", "permission-denied"),
         tag=TAG,
     )
     def get(self, call: Call) -> Answer:
         call.principal.needs_role("admin", "owner", "auditor")
-        sources = find_sources(call.principal.tenant_id)
-        return Answer(200, {"data": [source.wire() for source in sources]})
+        limit = call.query["limit"]
+        position = read_cursor(call.principal, "listPolicySources", {}, call.query["cursor"])
+        found = list_sources(
+            call.principal.tenant_id,
+            after=(position[0], position[1]) if position else None,
+            limit=limit + 1,
+        )
+
+        def cursor_after(source: PolicySource) -> str:
+            return make_cursor(
+                call.principal, "listPolicySources", {}, [source.match, str(source.id)]
+            )
+
+        return Answer(200, page(found, limit, render=PolicySource.wire, next_cursor=cursor_after))
 
     @operation(
         id="memory.registerPolicySource",

@@ -5,7 +5,10 @@ from typing import Any
 from memory.actions.act_on_route import Form, act_on_route
 from memory.actions.register_route import change_route, register_route
 from memory.actions.undo_receipt import undo_receipt
+from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.pagination import make_cursor, page, read_cursor
+from memory.api.schemas_log import page_of
 from memory.api.schemas_records import (
     ACTED,
     CHANGE_ROUTE,
@@ -13,13 +16,12 @@ from memory.api.schemas_records import (
     REGISTER_ROUTE,
     ROUTE,
     ROUTE_FORM,
-    ROUTES,
     UNDONE,
 )
 from memory.api.views.record_acts import read_correction, read_evidence
 from memory.api.views.records import answer_with, pending
 from memory.instants import day
-from memory.records.routes import find_routes
+from memory.records.routes import Route, list_routes
 
 TAG = "Correction routes"
 _ADMIN_ERRORS = ("bad-input", "unknown-field", "permission-denied")
@@ -30,12 +32,22 @@ class Routes(ApiView):
         id="memory.listRoutes",
         summary="The correction routes: built-in ones and the tenant's own",
         ability="read",
-        answers={200: ROUTES},
+        query=(parameters.LIMIT, parameters.CURSOR),
+        answers={200: page_of(ROUTE)},
+        errors=("bad-input", "unknown-field"),
         tag=TAG,
     )
     def get(self, call: Call) -> Answer:
-        routes = find_routes(call.principal)
-        return Answer(200, {"data": [route.wire() for route in routes.values()]})
+        limit = call.query["limit"]
+        position = read_cursor(call.principal, "listRoutes", {}, call.query["cursor"])
+        found = list_routes(
+            call.principal, after=position[0] if position else None, limit=limit + 1
+        )
+
+        def cursor_after(route: Route) -> str:
+            return make_cursor(call.principal, "listRoutes", {}, [route.name])
+
+        return Answer(200, page(found, limit, render=Route.wire, next_cursor=cursor_after))
 
     @operation(
         id="memory.registerRoute",
