@@ -55,7 +55,7 @@ def list_sources(
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id, match, fetch_url, pointer, is_enabled FROM policy_source WHERE tenant_id = %s::uuid "
-            "AND (match COLLATE \"C\", id::text) > (%s::text, %s::text) ORDER BY match COLLATE \"C\", id::text LIMIT %s::int",
+            'AND (match COLLATE "C", id::text) > (%s::text, %s::text) ORDER BY match COLLATE "C", id::text LIMIT %s::int',
             [tenant_id, *(after or ("", "")), limit],
         )
         return [PolicySource(*row) for row in cursor.fetchall()]
