@@ -44,7 +44,7 @@ from memory.records.store import (
     waiting_in_slot,
 )
 from memory.records.superseding import named_targets, refuse_policy
-from memory.records.words import Word, find_word, run_of_evidence, use_words
+from memory.records.words import Word, find_word, person_last_spoke, run_of_evidence, use_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,9 @@ class _Remembering:
             draft.evidence_ref,
             subject_type=draft.subject_type,
             subject_id=draft.subject_id,
-            newer_than=None,
+            newer_than=person_last_spoke(
+                self.act.tenant_id, draft.subject_type, draft.subject_id, draft.key
+            ),
         )
         if self.word is None:
             raise EvidenceUnresolved

@@ -66,6 +66,22 @@ def find_word(
     return Word(*row) if row else None
 
 
+def person_last_spoke(
+    tenant_id: UUID, subject_type: str, subject_id: str, key: str
+) -> datetime | None:
+    """When the newest of a person's words on a (subject, key) that is in use was written or confirmed, in any slot."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT max(greatest(confirmed_at, "
+            "CASE WHEN source_type IN ('user_stated', 'user_correction') THEN recorded_at END)) "
+            "FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND subject_type = %(type)s::text "
+            "AND subject_id = %(subject)s::text AND key = %(key)s::text AND status = 'active' AND review IS NULL",
+            {"tenant": tenant_id, "type": subject_type, "subject": subject_id, "key": key},
+        )
+        moment: datetime | None = cursor.fetchone()[0]
+    return moment
+
+
 def use_words(tenant_id: UUID, entry_ids: Iterable[str], *, act_id: UUID, at: datetime) -> None:
     """Use words up for one act. Raises EvidenceUnresolved when another act was faster."""
     ids = sorted(set(entry_ids))

@@ -1,0 +1,52 @@
+"""What an agent may not do with true words, real pointers and copies of what a person said."""
+
+from typing import Any
+
+from tests.records.builders import a_record, body_of, refusal
+from tests.records.conftest import ANN, RECORDS, Memory
+
+EVERYWHERE = {**ANN, "broaden_to": {"level": "user", "bindings": {}}}
+
+
+def message(ref: str) -> dict[str, str]:
+    return {"kind": "message", "ref": ref}
+
+
+def corrected_everywhere(app: Memory, new_value: Any) -> dict[str, Any]:
+    """What a correction answers that applies in every context."""
+    return app.correct(new_value, context=EVERYWHERE, broaden=True)
+
+
+def stated(value: Any, word: str) -> dict[str, Any]:
+    return a_record(value, level="task", evidence=message(word))
+
+
+def test_a_word_from_before_the_persons_correction_speaks_no_more(
+    app: Memory, agent: Memory
+) -> None:
+    early = app.says(text="third, please")
+    app.remember("old")
+    corrected_everywhere(app, "new")
+    refusal(agent.client.post(RECORDS, stated("third", early)), 422, "evidence-unresolved")
+    assert app.recall()["value"] == "new"
+    body_of(agent.client.post(RECORDS, stated("third", app.says(text="third now"))), 201)
+    assert app.recall()["value"] == "third"
+
+
+def test_a_word_from_before_a_confirmation_speaks_no_more(app: Memory, agent: Memory) -> None:
+    guess = agent.remember("aisle", source_type="agent_inferred", level="task")
+    early = app.says(text="window")
+    app.confirm(guess["id"])
+    refusal(
+        agent.client.post(RECORDS, a_record("window", evidence=message(early))),
+        422,
+        "evidence-unresolved",
+    )
+
+
+def test_a_word_is_as_good_as_ever_where_nobody_spoke_since(app: Memory, agent: Memory) -> None:
+    early = app.says(text="window")
+    app.remember("vegan", key="travel.meal")
+    agent.remember("aisle", source_type="agent_inferred", level="task")
+    body_of(agent.client.post(RECORDS, a_record("window", evidence=message(early))), 201)
+    assert {one["value"] for one in app.list(key="travel.seat")} == {"aisle", "window"}
