@@ -17,7 +17,13 @@ from memory.errors import BadInput, RecordChanged
 from memory.ids import new_text_id
 from memory.queries.recall_candidates import Subject
 from memory.records.acts import Act, Touched, ended, scope_of, scope_text
-from memory.records.correction_target import Correction, check_unchanged, subject_of, target_of
+from memory.records.correction_target import (
+    Correction,
+    check_instance,
+    check_unchanged,
+    subject_of,
+    target_of,
+)
 from memory.records.ending import Undo, supersede
 from memory.records.guard import check_record_write
 from memory.records.pending import put_off
@@ -116,6 +122,7 @@ class _Correcting:
         )
         if occupant is not None and occupant.authority == "policy":
             raise refuse_policy(self.act.principal, occupant)
+        check_instance(self.asked, occupant)
         targets = self._superseded(occupant)
         number, until = new_number(), undo_deadline(self.act.tenant_id, self.act.at)
         others = supersede(

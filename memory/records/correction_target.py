@@ -113,9 +113,25 @@ def check_unchanged(asked: Correction, seen: Record | None, target: Record | Non
     expected = asked.expect if asked.expect is not None else seen_id
     if active_id == seen_id and active_id == expected:
         return
-    raise RecordChanged(
-        active_id=active_id,
-        expected_id=expected,
+    raise changed(expected, target)
+
+
+def check_instance(asked: Correction, occupant: Record | None) -> None:
+    """Of two who saw the same record and correct the same instance of it, the second has not seen the first's correction.
+
+    occupant: what is active in the instance's own place. Raises RecordChanged.
+    """
+    if asked.record_id is None or asked.expect is None or occupant is None:
+        return
+    if occupant.id != asked.expect:
+        raise changed(asked.expect, occupant)
+
+
+def changed(expected_id: str | None, target: Record | None) -> RecordChanged:
+    """The refusal that shows what is there instead of what was expected."""
+    return RecordChanged(
+        active_id=target.id if target is not None else None,
+        expected_id=expected_id,
         differs=["value"] if target is not None else ["status"],
         current=None
         if target is None

@@ -77,14 +77,14 @@ def bounded(principal: Principal, bounds: Bounds, parents: Sequence[Record]) -> 
     """The bounds cut to every parent's.
 
     A parent that the caller may read and that ended, or whose bindings contradict, is InvariantViolated (I10); one
-    that the caller may not read makes the record wait for review instead, so that nothing is told about it.
+    that the caller may not read makes the record wait for review instead: cut to it, the record would tell of it.
     """
     for parent in parents:
-        is_known = parent.review is None and may_read_record(
-            principal, parent.subject_type, parent.subject_id, parent.bindings
-        )
+        if not may_read_record(principal, parent.subject_type, parent.subject_id, parent.bindings):
+            bounds = replace(bounds, is_pending=True)
+            continue
         fits = parent.status == "active" and agree(parent.bindings, bounds.bindings)
-        if is_known and not fits:
+        if parent.review is None and not fits:
             raise InvariantViolated(invariant="I10")
         bounds = bounds.within(parent)
     return bounds
@@ -112,6 +112,13 @@ def tighten_descendants(tenant_id: UUID, parent: Record, at: datetime) -> None:
                 waiting.append(changed)
 
 
+def _is_of_another_person(child: Record, parent: Record) -> bool:
+    return parent.subject_type == "user" and (child.subject_type, child.subject_id) != (
+        parent.subject_type,
+        parent.subject_id,
+    )
+
+
 def _active_children(tenant_id: UUID, parent_id: str) -> list[Record]:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -134,7 +141,9 @@ def _tighten(tenant_id: UUID, child: Record, parent: Record, at: datetime) -> Re
         is_disputed=child.disputed_at is not None,
         is_pending=child.review is not None,
     )
-    after = before.within(parent)
+    # Its readers must not learn from its bounds what is remembered about somebody else.
+    is_strange = _is_of_another_person(child, parent)
+    after = replace(before, is_pending=True) if is_strange else before.within(parent)
     if after == before:
         return None
     bindings_text = canonical(after.bindings)

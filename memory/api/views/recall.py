@@ -21,10 +21,11 @@ def read_question(principal: Principal, body: dict[str, Any]) -> Question:
     if len(asked) != 1:
         raise BadInput.at("/key", "send exactly one of key, keys and key_prefix")
     subject = Subject(**body["subject"]) if "subject" in body else None
-    if subject is None and principal.subject is not None:
+    context = read_context(body["context"])
+    if subject is None and principal.subject is not None and context.user_id is None:
         subject = Subject("user", principal.subject)
     return Question(
-        context=read_context(body["context"]),
+        context=context,
         keys=[body["key"]] if "key" in body else body.get("keys", ()),
         key_prefix=body.get("key_prefix"),
         subject=subject,

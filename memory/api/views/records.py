@@ -108,8 +108,11 @@ class Records(ApiView):
     def get(self, call: Call) -> Answer:
         query = dict(call.query)
         limit, cursor = query.pop("limit"), query.pop("cursor")
-        del query["reveal"]
+        reveal = query.pop("reveal")
         filters = RecordFilters(**query)
+        if filters.q is not None and reveal is None and call.principal.role == "auditor":
+            # What is found says what the values that are left out hold.
+            raise BadInput.at("q", "searches values, so it needs reveal")
         if filters.as_of is not None and filters.status not in (None, "active"):
             raise BadInput.at(
                 "status", "can't be asked together with as_of, which lists what was active"

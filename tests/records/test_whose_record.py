@@ -1,0 +1,73 @@
+"""What one request tells of somebody else's records, and what a second person in the same place is told."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import TenantKit
+from tests.records.builders import a_record, an_inference, body_of, refusal
+from tests.records.conftest import Memory
+
+RECORDS, RECALL, CORRECT = "/v1/memory/records", "/v1/memory/recall", "/v1/memory/correct"
+CLINIC = {"clinic": "oncology-7"}
+
+
+@pytest.fixture
+def zoes(acme: TenantKit) -> dict[str, Any]:
+    """A record about somebody whom only an app with everything may read of."""
+    about = acme.client("app", users=["zoe"])
+    body = a_record("x", id="z", subject="zoe", key="health.visit", level="task", bindings=CLINIC)
+    body["scope"]["valid_until"] = "2099-04-04"
+    return body_of(about.post(RECORDS, body), 201)
+
+
+@pytest.mark.parametrize("role", ["agent", "app"])
+def test_a_parent_that_its_writer_may_not_read_is_obeyed_and_not_told(
+    acme: TenantKit, zoes: dict[str, Any], role: str
+) -> None:
+    writer = acme.client(role, users=["ann"])
+    make = an_inference if role == "agent" else a_record
+    body = make("y", key="k.child", level="task", bindings={"t": 1}, derived_from=["z"])
+    answer = writer.post(RECORDS, body)
+    told = body_of(answer, 202)
+    assert "oncology" not in answer.content.decode()
+    refusal(writer.get(f"{RECORDS}/{told['id']}"), 404, "record-not-found")
+    asked = {"key": "k.child", "context": {"user_id": "ann", "t": 1, **CLINIC}}
+    assert body_of(writer.post(RECALL, asked), 200)["decision"] == "none"
+
+
+def test_somebody_elses_record_that_comes_later_bounds_without_a_word(acme: TenantKit) -> None:
+    writer = acme.client("app", users=["ann"])
+    child = a_record(
+        "y", id="c", key="k.child", level="task", bindings={"t": 1}, derived_from=["z"]
+    )
+    body_of(writer.post(RECORDS, child), 201)
+    parent = a_record("x", id="z", subject="zoe", key="health.visit", level="task", bindings=CLINIC)
+    body_of(acme.client("app", users=["zoe"]).post(RECORDS, parent), 201)
+    refusal(writer.get(f"{RECORDS}/c"), 404, "record-not-found")
+    admin = acme.client("admin").get(f"{RECORDS}/c")
+    assert "oncology" not in admin.content.decode()
+
+
+def test_of_two_corrections_of_one_instance_of_the_record_seen_the_second_is_told(
+    app: Memory,
+) -> None:
+    record = app.remember("aisle")
+    path = f"{RECORDS}/{record['id']}/correct"
+    body = {"context": {"user_id": "ann", "t": 1}, "expect": record["id"]}
+    first = body_of(app.client.post(path, {**body, "new_value": "window"}), 201)["record"]
+    said = refusal(app.client.post(path, {**body, "new_value": "middle"}), 409, "record-changed")
+    assert (said["activeId"], said["current"]["value"]) == (first["id"], "window")
+    other = {**body, "context": {"user_id": "ann", "t": 2}, "new_value": "middle"}
+    body_of(app.client.post(path, other), 201)
+    seen = {**body, "expect": first["id"], "new_value": "middle"}
+    body_of(app.client.post(f"{RECORDS}/{first['id']}/correct", seen), 201)
+
+
+def test_an_auditor_finds_no_value_by_guessing_it(acme: TenantKit) -> None:
+    body_of(acme.client("app", users=["ann"]).post(RECORDS, a_record("aisle")), 201)
+    auditor = acme.client("auditor")
+    for guess in ("aisle", "window"):
+        refusal(auditor.get(RECORDS, {"q": guess}), 400, "bad-input")
+    found = body_of(auditor.get(RECORDS, {"q": "aisle", "reveal": "complaint 17"}), 200)["data"]
+    assert [one["value"] for one in found] == ["aisle"]
