@@ -1,7 +1,10 @@
 """Instants and days on the wire: RFC 3339 with a zone, read and written as UTC with the microseconds that the database keeps."""
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+
+CLOCKS_APART = timedelta(minutes=5)
+"""How far a caller's clock may be ahead of the server's."""
 
 _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII

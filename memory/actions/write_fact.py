@@ -5,7 +5,6 @@ causes. A taken id answers the same whether the caller could see its fact or not
 """
 
 import dataclasses
-from datetime import timedelta
 
 from memory.access import Principal, check_write, own_scope
 from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
@@ -15,12 +14,10 @@ from memory.errors import BadInput, InvariantViolated
 from memory.fact_rows import RevisionRow, attribution_of, insert_fact, trust_of
 from memory.fact_shape import FactDraft, FactView, Source, seal_draft
 from memory.ids import is_addressable, new_text_id
+from memory.instants import CLOCKS_APART
 from memory.log_entry import ABSENT
 from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan, prepare, write_index
 from memory.write_policy import WritePolicy, write_policy
-
-CLOCKS_APART = timedelta(minutes=5)
-"""How far a caller's clock may be ahead of the database's."""
 
 
 def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:

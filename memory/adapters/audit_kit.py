@@ -73,8 +73,8 @@ class AuditKitStore:
         """The id of the record as kept, or of the one that says the same."""
         body = _admitted(record)
         REMEMBER.check(body)
-        draft = read_draft(body)
         with self._act():
+            draft = read_draft(body)
             if draft.authority == "policy" and draft.source_of_truth is not None:
                 self._let_answer(draft.source_of_truth)
             told = remember(principal=self.principal, draft=draft)

@@ -20,7 +20,8 @@ from memory.api.shapes import Shape
 from memory.canonical import canonical
 from memory.errors import BadInput, ValueTooLarge
 from memory.ids import is_addressable
-from memory.instants import day, instant
+from memory.instants import CLOCKS_APART, day, instant
+from memory.records import clock
 from memory.records.bindings import check_scalars
 
 SCHEMA_FILE = Path(__file__).resolve().parent.parent / "schemas" / "memory-record.schema.json"
@@ -160,7 +161,7 @@ def read_draft(body: Mapping[str, Any]) -> Draft:
         evidence_kind=source["evidence"]["kind"],
         evidence_ref=source["evidence"]["ref"],
         observations=int(source["observations"]),
-        captured_at=instant(source["captured_at"]),
+        captured_at=_captured_at(source["captured_at"]),
         captured_by=source["captured_by"],
         source_of_truth=source.get("source_of_truth"),
         level=scope["level"],
@@ -185,6 +186,14 @@ def value_text(value: Any) -> str:
     if len(text.encode()) > settings.KINDMEM_CONTENT_MAX_BYTES:
         raise ValueTooLarge(limit_bytes=settings.KINDMEM_CONTENT_MAX_BYTES)
     return text
+
+
+def _captured_at(text: str) -> datetime:
+    """A word from the future would stand against every newer one. Raises BadInput."""
+    captured_at = instant(text)
+    if captured_at > clock.now() + CLOCKS_APART:
+        raise BadInput.at("/source/captured_at", "must not be in the future")
+    return captured_at
 
 
 def _day(text: str | None) -> date | None:

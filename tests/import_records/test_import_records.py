@@ -110,13 +110,14 @@ def test_what_is_refused_is_named_with_its_line_and_code_and_stops_no_other(
         whole("x", source_type="user_correction", level="user"),
         whole("x", valid_until="2026-13-01"),
         whole("x", captured_at="2026-01-01T00:00:00"),
+        whole("x", captured_at="2099-01-01T00:00:00Z"),
         whole("x", status="superseded"),
         whole("x", bindings={"a": None}),
         [1, 2],
         "",
         whole("fine", id="last", key="a.last"),
     )
-    answer = imported(acme, path, refused=13)
+    answer = imported(acme, path, refused=14)
     assert codes(answer) == [
         ("line 2", "bad-input"),
         ("line 3", "bad-input"),
@@ -131,10 +132,12 @@ def test_what_is_refused_is_named_with_its_line_and_code_and_stops_no_other(
         ("line 12", "bad-input"),
         ("line 13", "bad-input"),
         ("line 14", "bad-input"),
+        ("line 15", "bad-input"),
     ]
     issues = {one["place"]: one["details"] for one in answer["refusals"]}
     assert issues["line 3"]["issues"][0]["path"] == "/value"
-    assert issues["line 12"]["issues"][0]["path"] == "/id"
+    assert issues["line 12"]["issues"][0]["path"] == "/source/captured_at"
+    assert issues["line 13"]["issues"][0]["path"] == "/id"
     assert {one["id"] for one in app.list()} == {"first", "last"}
 
 

@@ -1,6 +1,9 @@
 """What an agent may not do with true words, real pointers and copies of what a person said."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from tests.records.builders import a_record, body_of, refusal
 from tests.records.conftest import ANN, RECORDS, Memory
@@ -50,3 +53,16 @@ def test_a_word_is_as_good_as_ever_where_nobody_spoke_since(app: Memory, agent: 
     agent.remember("aisle", source_type="agent_inferred", level="task")
     body_of(agent.client.post(RECORDS, a_record("window", evidence=message(early))), 201)
     assert {one["value"] for one in app.list(key="travel.seat")} == {"aisle", "window"}
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=6), timedelta(days=30_000)])
+def test_nothing_is_captured_in_the_future(app: Memory, ahead: timedelta) -> None:
+    body = a_record("aisle", captured_at=(datetime.now(UTC) + ahead).isoformat())
+    details = refusal(app.client.post(RECORDS, body), 400, "bad-input")
+    assert [one["path"] for one in details["issues"]] == ["/source/captured_at"]
+    assert app.list() == []
+
+
+def test_a_clock_a_little_ahead_is_no_matter(app: Memory) -> None:
+    ahead = datetime.now(UTC) + timedelta(minutes=4)
+    app.remember("aisle", captured_at=ahead.isoformat())
