@@ -27,7 +27,7 @@ from memory.records.guard import check_record_write, decides_for_people, may_rea
 from memory.records.lineage import Bounds, bounded, lock_parents, tighten_descendants
 from memory.records.record import Record
 from memory.records.routes import register_unconfigured
-from memory.records.rules import bygones, check_invariants, contradicts_a_person
+from memory.records.rules import bygones, check_invariants, contradicts_a_person, shadows_a_policy
 from memory.records.shape import Draft
 from memory.records.slot import Outcome, outcome
 from memory.records.store import (
@@ -233,6 +233,8 @@ class _Remembering:
         draft = self.draft
         if draft.subject_type == "org" or draft.level == "org":
             return "wide"
+        if shadows_a_policy(self.act.tenant_id, draft):
+            return "contradicts-a-policy"
         if self.word is not None:
             return None
         if any(

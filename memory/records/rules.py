@@ -120,3 +120,23 @@ def contradicts_a_person(
             },
         )
         return bool(cursor.fetchone()[0])
+
+
+def shadows_a_policy(tenant_id: UUID, draft: Draft) -> bool:
+    """Whether it is a policy where one is in use that no agent wrote, or that a person confirmed, in any slot."""
+    if draft.authority != "policy":
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM memory_record WHERE tenant_id = %(tenant)s::uuid "
+            "AND subject_type = %(type)s::text AND subject_id = %(subject)s::text AND key = %(key)s::text "
+            "AND authority = 'policy' AND status = 'active' AND review IS NULL "
+            "AND (written_by_role <> 'agent' OR confirmed_at IS NOT NULL))",
+            {
+                "tenant": tenant_id,
+                "type": draft.subject_type,
+                "subject": draft.subject_id,
+                "key": draft.key,
+            },
+        )
+        return bool(cursor.fetchone()[0])

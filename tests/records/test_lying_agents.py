@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.records.builders import a_record, body_of, refusal
+from tests.records.builders import a_record, an_inference, body_of, refusal
 from tests.records.conftest import ANN, RECORDS, Memory
 
 EVERYWHERE = {**ANN, "broaden_to": {"level": "user", "bindings": {}}}
@@ -66,3 +66,30 @@ def test_nothing_is_captured_in_the_future(app: Memory, ahead: timedelta) -> Non
 def test_a_clock_a_little_ahead_is_no_matter(app: Memory) -> None:
     ahead = datetime.now(UTC) + timedelta(minutes=4)
     app.remember("aisle", captured_at=ahead.isoformat())
+
+
+OWN_RULE = {"key": "expense.limit", "authority": "policy"}
+THEIRS = "https://policies.example.com/travel/meal"
+ITS_OWN = "https://agent.example.com/anything"
+
+
+def a_pointer(source_of_truth: str, **changes: Any) -> dict[str, Any]:
+    """An agent's policy in the narrowest slot that it may guess in."""
+    return an_inference(None, **OWN_RULE, source_of_truth=source_of_truth, **changes)
+
+
+def test_an_agents_pointer_waits_where_there_is_a_policy(app: Memory, agent: Memory) -> None:
+    rule = app.remember(None, **OWN_RULE, source_of_truth=THEIRS)
+    for changes in ({}, {"bindings": {"trip_id": "T1"}}):
+        body_of(agent.client.post(RECORDS, a_pointer(ITS_OWN, **changes)), 202)
+    word = app.says(text="that one")
+    body = a_pointer(ITS_OWN, source_type="user_stated", evidence=message(word))
+    body_of(agent.client.post(RECORDS, body), 202)
+    assert app.recall("expense.limit")["record_id"] == rule["id"]
+    assert [one["id"] for one in app.list(key="expense.limit")] == [rule["id"]]
+
+
+def test_an_agents_pointer_is_kept_where_only_agents_have_pointed(agent: Memory) -> None:
+    body_of(agent.client.post(RECORDS, a_pointer(THEIRS)), 201)
+    body_of(agent.client.post(RECORDS, a_pointer(ITS_OWN, bindings={"trip_id": "T1"})), 201)
+    body_of(agent.client.post(RECORDS, a_pointer(ITS_OWN, subject="bob")), 201)
