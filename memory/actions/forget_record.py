@@ -1,5 +1,5 @@
-"""Forget what is remembered: a tombstone at once, and of everything derived from it. A person's word; an agent's
-needs evidence.
+"""Forget what is remembered: a tombstone at once, and of everything derived from it, and of what agents inferred of the
+same. A person's word; an agent's needs evidence.
 
 Over the API there is no way back; the route that a person opens leaves one until the tenant's undo deadline.
 """
@@ -60,7 +60,7 @@ def forget_record(
     evidence: tuple[str, str] | None = None,
     with_undo: bool = False,
 ) -> ForgottenRecord:
-    """Tombstone the record and all that was derived from it. Again, it answers with the first receipt.
+    """Tombstone the record, all that was derived from it, and its copies. Again, it answers with the first receipt.
 
     Raises RecordNotFound, PermissionDenied.
     """
@@ -98,6 +98,7 @@ def forget_record(
         reason=reason or DEFAULT_REASON,
         undo=None if until is None else Undo(number, until),
         receipt=number,
+        with_copies=True,
     )
     held = [one.id for one in endings if one.is_held]
     entry = act.log(

@@ -17,6 +17,7 @@ from django.db import connection
 from memory.access import Principal
 from memory.errors import LegalHoldActive, RecordChanged
 from memory.records import fingerprints
+from memory.records.copies import copies_of
 from memory.records.guard import may_read_record
 from memory.records.record import Record
 from memory.records.sealing import destroy_undo_copies, seal_for_hold, seal_for_undo
@@ -130,14 +131,18 @@ def forget(
     reason: str,
     undo: Undo | None = None,
     receipt: str | None = None,
+    with_copies: bool = False,
 ) -> list[Ending]:
     """Tombstone a record, its earlier versions, all derived from them, and what waits for review of the same
-    (subject, key).
+    (subject, key); with its copies, what agents inferred there of the same values, too.
 
     The root's key and every value get a fingerprint. Values of held ones are sealed.
     """
     roots = [root.id, *_waiting(tenant_id, root)]
     endings = _lock_closure(tenant_id, roots, _FORGOTTEN_WITH, "r.status <> 'deleted'")
+    while with_copies and (more := _copies(tenant_id, root, endings)):
+        roots += more
+        endings = _lock_closure(tenant_id, roots, _FORGOTTEN_WITH, "r.status <> 'deleted'")
     if not endings:
         return []
     gone = [one.id for one in endings]
@@ -188,8 +193,8 @@ def supersede(
 ) -> list[Ending]:
     """End active records for a successor that is written next; what else ended for it is returned.
 
-    `retire_unless`: the successor's value text; any other value of the targets is retired. None: nothing is retired.
-    Raises LegalHoldActive, RecordChanged.
+    `retire_unless`: the successor's value text; any other value of the targets is retired, and what agents inferred of
+    the same value expires along. None: nothing is retired. Raises LegalHoldActive, RecordChanged.
     """
     if held := [one.id for one in targets if one.hold_count > 0]:
         raise LegalHoldActive(ids=held)
@@ -208,6 +213,7 @@ def supersede(
         raise RecordChanged(expected_id=ids[0], differs=["status"])
     update_records(tenant_id, ids, at, status="superseded", ended_at=at)
     _stop_serving(tenant_id, ids, at)
+    along: list[str] = []
     if retire_unless is not None:
         digests: list[tuple[bytes, FingerprintKind, str]] = [
             (digest, "retired-value", one.id)
@@ -215,7 +221,9 @@ def supersede(
             if one.value_text != retire_unless and (digest := value_digest(tenant_id, one))
         ]
         add_fingerprints(tenant_id, digests, at, receipt)
-    children = _children(tenant_id, ids)
+        retired = [one.value_text for one in locked if one.value_text != retire_unless]
+        along = copies_of(tenant_id, _thing(locked[0]), retired)
+    children = [*_children(tenant_id, ids), *along]
     return expire(tenant_id, children, at, undo=undo) if children else []
 
 
@@ -294,6 +302,16 @@ def _replaced_by(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
             [tenant_id, list(ids)],
         )
         return [row[0] for row in cursor.fetchall()]
+
+
+def _thing(one: Record | Ending) -> tuple[str, str, str]:
+    return one.subject_type, one.subject_id, one.key
+
+
+def _copies(tenant_id: UUID, root: Record, endings: Sequence[Ending]) -> list[str]:
+    """Copies of what the endings said of the root's (subject, key). A proposal that waits says nothing yet."""
+    said = [one.value_text for one in endings if one.review is None and _thing(one) == _thing(root)]
+    return copies_of(tenant_id, _thing(root), said, known=[one.id for one in endings])
 
 
 def _waiting(tenant_id: UUID, root: Record) -> list[str]:

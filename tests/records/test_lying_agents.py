@@ -93,3 +93,76 @@ def test_an_agents_pointer_is_kept_where_only_agents_have_pointed(agent: Memory)
     body_of(agent.client.post(RECORDS, a_pointer(THEIRS)), 201)
     body_of(agent.client.post(RECORDS, a_pointer(ITS_OWN, bindings={"trip_id": "T1"})), 201)
     body_of(agent.client.post(RECORDS, a_pointer(ITS_OWN, subject="bob")), 201)
+
+
+def infer(agent: Memory, value: Any, **changes: Any) -> str:
+    """The id of what the agent infers in the narrowest slot that it may guess in."""
+    record_id: str = body_of(agent.client.post(RECORDS, an_inference(value, **changes)), 201)["id"]
+    return record_id
+
+
+def statuses(app: Memory, ids: list[str]) -> list[str]:
+    return [app.get(one)["lifecycle"]["status"] for one in ids]
+
+
+def a_value_and_its_copies(app: Memory, agent: Memory) -> tuple[str, list[str], list[str]]:
+    """A person's record, agents' copies of what it says, and what is none."""
+    early = infer(agent, " AISLE", bindings={"trip_id": "T1"})
+    said = app.remember("aisle", level="user")["id"]
+    copied = [early, infer(agent, "aisle")]
+    others = [
+        infer(agent, "aisle", key="travel.train_seat"),
+        infer(agent, "aisle", subject="bob"),
+    ]
+    return said, copied, others
+
+
+def act(app: Memory, record_id: str, route: str, **form: Any) -> str:
+    """The receipt number of an act by a route that a person opens."""
+    answer = app.client.post(f"{RECORDS}/{record_id}/routes/{route}", form)
+    number: str = body_of(answer, 200)["receipt"]["number"]
+    return number
+
+
+def undo(app: Memory, number: str) -> None:
+    body_of(app.client.post(f"/v1/memory/receipts/{number}/undo", {}), 200)
+
+
+def values_of_ann(app: Memory) -> list[str]:
+    return sorted(one["value"] for one in app.list(subject_id="ann", key="travel.seat"))
+
+
+def test_copies_of_what_is_corrected_everywhere_end_with_it(app: Memory, agent: Memory) -> None:
+    said, copied, others = a_value_and_its_copies(app, agent)
+    number = act(app, said, "fix-value", new_value="window", context=EVERYWHERE, broaden=True)
+    for context in (ANN, {**ANN, "trip_id": "T1"}):
+        assert app.recall(context=context)["value"] == "window"
+    assert "active" not in statuses(app, [said, *copied])
+    assert statuses(app, others) == ["active", "active"]
+    assert values_of_ann(app) == ["window"]
+    undo(app, number)
+    assert values_of_ann(app) == [" AISLE", "aisle", "aisle"]
+
+
+def test_an_inference_of_another_value_outlives_a_correction(app: Memory, agent: Memory) -> None:
+    guess = infer(agent, "middle", bindings={"trip_id": "T1"})
+    said = app.remember("aisle")["id"]
+    act(app, said, "fix-value", new_value="window", context=EVERYWHERE, broaden=True)
+    assert statuses(app, [said, guess]) == ["superseded", "active"]
+
+
+def test_copies_of_what_is_forgotten_are_forgotten_with_it(app: Memory, agent: Memory) -> None:
+    said, copied, others = a_value_and_its_copies(app, agent)
+    told = app.forget(said)
+    assert sorted(told["tombstoned"]) == sorted([said, *copied])
+    assert app.recall()["decision"] == "none"
+    assert statuses(app, [said, *copied]) == ["deleted"] * 3
+    assert statuses(app, others) == ["active", "active"]
+
+
+def test_the_undo_of_a_forget_brings_the_copies_back(app: Memory, agent: Memory) -> None:
+    said, copied, _ = a_value_and_its_copies(app, agent)
+    number = act(app, said, "forget")
+    assert statuses(app, [said, *copied]) == ["deleted"] * 3
+    undo(app, number)
+    assert values_of_ann(app) == [" AISLE", "aisle", "aisle"]
