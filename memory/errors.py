@@ -199,7 +199,7 @@ class Forgotten(DomainError):
 
 class Retired(DomainError):
     code = "retired"
-    message = "This value was corrected. Only a newer word of the person brings it back."
+    message = "This value was corrected, or was said to be about somebody else. Only a newer word of the person brings it back."
 
 
 class InferenceRefused(DomainError):

@@ -25,13 +25,16 @@ from memory.errors import (
 from memory.queries.records import today_of
 from memory.records import fingerprints
 from memory.records.acts import Act, Touched, ended, scope_of
+from memory.records.copies import copies_of
 from memory.records.correction_target import Correction
 from memory.records.ending import (
     Ending,
+    FingerprintKind,
     Undo,
     add_fingerprints,
     descendants,
     expire,
+    value_digest,
     withhold,
 )
 from memory.records.guard import check_record_write
@@ -222,9 +225,20 @@ def _out_of_date(act: Act, record: Record, form: Form, number: str, undo: Undo |
 
 
 def _wrong_person(act: Act, record: Record, form: Form, number: str, undo: Undo | None) -> _Effect:
-    """Out of every read at once, with what was derived from it, until an admin has looked."""
-    found = [one for one in descendants(act.tenant_id, record.id) if one.review is None]
+    """Out of every read at once, with its copies and what was derived from them, until an admin has looked.
+
+    No agent writes it back before that is undone.
+    """
+    thing = (record.subject_type, record.subject_id, record.key)
+    copies = copies_of(act.tenant_id, thing, [record.value_text], known=[record.id])
+    found = [one for one in descendants(act.tenant_id, record.id, *copies) if one.review is None]
     ids = [one.id for one in found]
+    digests: list[tuple[bytes, FingerprintKind, str]] = [
+        (digest, "retired-value", one.id)
+        for one in found
+        if (digest := value_digest(act.tenant_id, one))
+    ]
+    add_fingerprints(act.tenant_id, digests, act.at, number)
     update_records(act.tenant_id, ids, act.at, review="withdrawn", review_reason="wrong-person")
     withhold(act.tenant_id, ids, act.at)
     return _Effect(_main_first(record, ended(found, "active")), found)

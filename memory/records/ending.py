@@ -227,9 +227,9 @@ def supersede(
     return expire(tenant_id, children, at, undo=undo) if children else []
 
 
-def descendants(tenant_id: UUID, record_id: str) -> list[Ending]:
-    """A record and the active ones derived from it, locked."""
-    return _lock_closure(tenant_id, [record_id], _DESCENDANTS, "r.status = 'active'")
+def descendants(tenant_id: UUID, *record_ids: str) -> list[Ending]:
+    """Records and the active ones derived from them, locked."""
+    return _lock_closure(tenant_id, record_ids, _DESCENDANTS, "r.status = 'active'")
 
 
 def withhold(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:

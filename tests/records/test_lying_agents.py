@@ -166,3 +166,34 @@ def test_the_undo_of_a_forget_brings_the_copies_back(app: Memory, agent: Memory)
     assert statuses(app, [said, *copied]) == ["deleted"] * 3
     undo(app, number)
     assert values_of_ann(app) == [" AISLE", "aisle", "aisle"]
+
+
+def test_what_was_said_to_be_about_somebody_else_is_not_written_back(
+    app: Memory, agent: Memory
+) -> None:
+    said, _, others = a_value_and_its_copies(app, agent)
+    act(app, said, "wrong-person")
+    assert values_of_ann(app) == []
+    proposed = [
+        body_of(agent.client.post(RECORDS, an_inference(value, bindings=bindings)), 202)
+        for value, bindings in (("aisle", {}), ("Aisle ", {"trip_id": "T2"}))
+    ]
+    assert {one["review"] for one in proposed} == {"pending"}
+    assert app.recall()["decision"] == "none"
+    assert statuses(app, others) == ["active", "active"]
+    infer(agent, "middle")
+
+
+def test_it_may_be_written_again_when_that_is_undone(app: Memory, agent: Memory) -> None:
+    said, copied, _ = a_value_and_its_copies(app, agent)
+    undo(app, act(app, said, "wrong-person"))
+    assert statuses(app, [said, *copied]) == ["active"] * 3
+    infer(agent, "aisle", bindings={"trip_id": "T3"})
+
+
+def test_a_newer_word_of_the_person_brings_it_back(app: Memory, agent: Memory) -> None:
+    early = app.says(text="aisle")
+    act(app, app.remember("aisle")["id"], "wrong-person")
+    body_of(agent.client.post(RECORDS, stated("aisle", early)), 202)
+    body_of(agent.client.post(RECORDS, stated("aisle", app.says(text="it is me"))), 201)
+    assert app.recall()["value"] == "aisle"
