@@ -32,6 +32,8 @@ HEAD_SECONDS = 5.0
 BODY_SECONDS = 5.0
 BODY_BYTES_A_SECOND = 100_000
 LONGEST_BODY_SECONDS = 60.0
+DRAIN_SECONDS = 0.5
+LINGER_SECONDS = 0.5
 SEND_SECONDS = 30.0
 """How long a request's head, its body (and so much longer by its length) and each piece of an answer may take."""
 
@@ -90,7 +92,19 @@ class Worker(ThreadWorker):
                     _timed(conn).until = time.monotonic() + HEAD_SECONDS
 
             conn.init = begin_timed
-        return super().handle(conn)
+        kept = super().handle(conn)
+        if not kept:
+            # The server itself would linger in the one thread that takes every connection.
+            util.close_graceful(conn.sock, timeout=LINGER_SECONDS)
+            conn.close = _is_closed
+        return kept
+
+    def _keepalive_after(self, conn: Any, keepalive: Any) -> bool:
+        # What is still to come of a body that was answered without it is waited for a moment, so that the answer arrives.
+        if not keepalive:
+            return False
+        _timed(conn).until = until = time.monotonic() + DRAIN_SECONDS
+        return bool(conn.parser.finish_body(deadline=until))
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         # The server itself would let it pass, and the host would be a guess from the socket.
@@ -124,6 +138,10 @@ class Worker(ThreadWorker):
         )
         with contextlib.suppress(OSError):
             util.write_nonblock(client, f"{head}\r\n\r\n".encode() + body)
+
+
+def _is_closed(graceful: bool = False) -> None:
+    """In place of closing a connection that was closed by the thread that answered it."""
 
 
 def _timed(conn: Any) -> _TimedSocket:

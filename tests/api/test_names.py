@@ -148,9 +148,6 @@ FINDING: dict[str, list[Found]] = {
             {it.by_actor[name]},
         )
     ],
-    "memory.listRuns status": [
-        lambda it, name: (ids(it.place.client, RUNS, {"status": name}, "runId"), set())
-    ],
     "memory.readLog actor": [
         lambda it, name: (
             ids(it.place.client, f"{RUNS}/{it.mixed_run}/log", {"actor": name}),

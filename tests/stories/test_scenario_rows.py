@@ -13,7 +13,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import time_machine
 from django.utils import timezone
 
 from memory.access import system_principal
@@ -21,10 +20,10 @@ from memory.actions.correct import correct
 from memory.actions.remember import remember
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.sweep_retention import sweep_retention
-from memory.housekeeping import destroy_undo_copies
 from memory.models import RecordValue, SealedCopy
 from memory.records.bindings import read_context
 from memory.records.correction_target import Correction
+from memory.records.sealing import destroy_overdue
 from memory.records.shape import read_draft
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
@@ -441,9 +440,8 @@ def test_where_use_must_stop_the_held_is_sealed_and_served_no_more(
         assert not RecordValue.objects.filter(record_id="held").exists()
         assert SealedCopy.objects.filter(record_id="held", purpose="hold").exists()
     # The end of an undo's window, and the worker's rounds, take nothing of a hold.
-    with time_machine.travel(timezone.now() + timedelta(days=60), tick=False):
-        destroy_undo_copies()
     with tenant_context(acme.id):
+        destroy_overdue(acme.id, timezone.now() + timedelta(days=60))
         assert [one.purpose for one in SealedCopy.objects.filter(record_id="held")] == ["hold"]
 
 
