@@ -88,7 +88,16 @@ def test_fifty_recalls_at_once_count_fifty(live_acme: TenantKit) -> None:
         {"keys": ["travel.seat", "travel.meal"], "context": ANN},
         {"keys": ["travel.meal", "travel.seat"], "context": ANN},
     ]
-    answers = at_once(50, lambda n: ApiClient(agent).post(RECALL, bodies[n % 3]).status_code)
+
+    def ask(number: int) -> int:
+        # Who waited too long for its turn is told so, with nothing counted, and asks again.
+        for _ in range(10):
+            status = ApiClient(agent).post(RECALL, bodies[number % 3]).status_code
+            if status != 503:
+                break
+        return status
+
+    answers = at_once(50, ask)
     assert answers == [200] * 50
     assert body_of(app.get(f"{RECORDS}/{record['id']}"), 200)["usage"]["use_count"] == 50
     assert body_of(app.get(f"{RECORDS}/{other['id']}"), 200)["usage"]["use_count"] == 33
