@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
+from corrections.actions.looking import check_reason
 from corrections.csv_text import csv_bytes
-from corrections.words import LOOKING_REASONS
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.api.json_text import dumps
@@ -80,8 +80,7 @@ def export_run(
 def _check(format: str, reason: str) -> None:
     if format not in FORMATS:
         raise BadInput.at("format", "must be csv or jsonl")
-    if reason not in LOOKING_REASONS:
-        raise BadInput.at("reason", "must be one of: " + ", ".join(LOOKING_REASONS))
+    check_reason(reason)
 
 
 def _json_lines(entries: Sequence[StoredEntry], is_cut: bool) -> bytes:

@@ -3,26 +3,20 @@
 A reveal holds for 15 minutes for the same reader, so that going back or reloading is no second one.
 """
 
-from datetime import timedelta
-
 from django.db import connection
 from django.utils import timezone
 
-from corrections.words import LOOKING_REASONS
+from corrections.actions.looking import HOLDS_FOR, check_reason
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
-from memory.errors import BadInput
 from memory.log_entry import StoredEntry
 from memory.models.log import GOVERNANCE_RUN
-
-HOLDS_FOR = timedelta(minutes=15)
 
 
 def reveal_entry(*, principal: Principal, entry: StoredEntry, reason: str) -> str:
     """The id of the reveal. Raises PermissionDenied, BadInput for an unknown reason."""
     principal.needs_role("owner", "admin", "auditor")
-    if reason not in LOOKING_REASONS:
-        raise BadInput.at("reason", "must be one of: " + ", ".join(LOOKING_REASONS))
+    check_reason(reason)
     payload = {
         "type": "entry.revealed",
         "runId": entry.run_id,

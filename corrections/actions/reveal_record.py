@@ -1,24 +1,18 @@
 """Show an auditor what a memory says: who, which and why is logged first, and it holds for 15 minutes for the same reader."""
 
-from datetime import timedelta
-
 from django.db import connection
 from django.utils import timezone
 
-from corrections.words import LOOKING_REASONS
+from corrections.actions.looking import HOLDS_FOR, check_reason
 from memory.access import Principal
 from memory.actions.reveal_records import reveal_records
-from memory.errors import BadInput
 from memory.records.record import Record
-
-HOLDS_FOR = timedelta(minutes=15)
 
 
 def reveal_record(*, principal: Principal, record: Record, reason: str) -> None:
     """Raises PermissionDenied, BadInput for an unknown reason."""
     principal.needs_role("owner", "admin", "auditor")
-    if reason not in LOOKING_REASONS:
-        raise BadInput.at("reason", "must be one of: " + ", ".join(LOOKING_REASONS))
+    check_reason(reason)
     reveal_records(principal=principal, records=[record], reason=reason)
 
 

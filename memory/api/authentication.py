@@ -81,14 +81,22 @@ class _Row:
 
 def check_is_named(request: HttpRequest) -> None:
     """Raises AuthMissing for a request that names no caller at all: its body is not worth waiting for."""
+    token = _token_of(request)
+    if token is None and settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        raise AuthMissing
+    if token is not None and keys.prefix_of(token) is None:
+        raise AuthMissing
+
+
+def _token_of(request: HttpRequest) -> str | None:
+    """The bearer token; None for a request without the header. Raises AuthMissing for another scheme."""
     header = request.META.get("HTTP_AUTHORIZATION")
     if header is None:
-        if settings.SESSION_COOKIE_NAME not in request.COOKIES:
-            raise AuthMissing
-        return
+        return None
     scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer" or keys.prefix_of(token.strip()) is None:
+    if scheme.lower() != "bearer":
         raise AuthMissing
+    return token.strip()
 
 
 def authenticate(request: HttpRequest, *, idempotency_key: str | None = None) -> Principal:
@@ -96,12 +104,9 @@ def authenticate(request: HttpRequest, *, idempotency_key: str | None = None) ->
 
     Raises AuthMissing, AuthExpired, AuthRevoked, CsrfFailed, IdempotencyInFlight.
     """
-    header = request.META.get("HTTP_AUTHORIZATION")
-    if header is not None:
-        scheme, _, token = header.partition(" ")
-        if scheme.lower() != "bearer":
-            raise AuthMissing
-        return principal_of_token(token.strip(), idempotency_key=idempotency_key)
+    token = _token_of(request)
+    if token is not None:
+        return principal_of_token(token, idempotency_key=idempotency_key)
     return _member(request)
 
 

@@ -117,12 +117,17 @@ def _route(row: Sequence[Any]) -> Route:
     )
 
 
+_SELECT = (
+    "SELECT name, label, description, audience, url_template, may_broaden, needs_evidence, is_configured"
+    " FROM correction_route"
+)
+
+
 def find_routes(principal: Principal) -> dict[str, Route]:
     """Every route of the tenant by name: built-in ones, in the tenant's wording, and its own."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name, label, description, audience, url_template, may_broaden, needs_evidence, is_configured "
-            "FROM correction_route WHERE tenant_id = %s::uuid ORDER BY name LIMIT 1000",
+            f"{_SELECT} WHERE tenant_id = %s::uuid ORDER BY name LIMIT 1000",
             [principal.tenant_id],
         )
         own = {row[0]: _route(row) for row in cursor.fetchall()}
@@ -133,8 +138,7 @@ def list_routes(principal: Principal, *, after: str | None = None, limit: int) -
     """At most `limit` routes by name, built-in ones among them, after that of a name."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name, label, description, audience, url_template, may_broaden, needs_evidence, is_configured "
-            'FROM correction_route WHERE tenant_id = %s::uuid AND name COLLATE "C" > %s::text '
+            f'{_SELECT} WHERE tenant_id = %s::uuid AND name COLLATE "C" > %s::text '
             'ORDER BY name COLLATE "C" LIMIT %s::int',
             [principal.tenant_id, after or "", limit],
         )
@@ -148,8 +152,7 @@ def list_routes(principal: Principal, *, after: str | None = None, limit: int) -
 def find_route(principal: Principal, name: str) -> Route | None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name, label, description, audience, url_template, may_broaden, needs_evidence, is_configured "
-            "FROM correction_route WHERE tenant_id = %s::uuid AND name = %s::text",
+            f"{_SELECT} WHERE tenant_id = %s::uuid AND name = %s::text",
             [principal.tenant_id, name],
         )
         row = cursor.fetchone()
