@@ -1,75 +1,80 @@
 """How fast recall is over HTTP, against the no-op view; and what correcting and forgetting cost.
 
-Run: python -m tests.benchmarks.recall_bench [records in the table ...], such as `10000 1000000`; 10000 by default.
+Run: python -m tests.benchmarks.recall_bench [records in the table ...], such as `10000 1000000`; 10000 by default. One tenant
+has 10,000 of them. What is beyond is another tenant's, whose recalls are measured, too.
 """
 
+import http.client
 import json
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.benchmarks.harness import Load, database, interleaved, ratio, web_server
 
 KEYS = 100
-_FILL = """
-WITH record AS (
-  INSERT INTO memory_record
-    (tenant_id, id, subject_type, subject_id, key, authority, source_type, evidence_kind, evidence_ref, observations,
-     captured_at, captured_by, level, bindings_text, bindings_hash, route, sensitivity, trust, written_by, written_by_role,
-     recorded_at, changed_at, version_from)
-  SELECT %(tenant)s::uuid, 'r' || n, 'user', 'u' || n / %(keys)s::int, 'k' || n %% %(keys)s::int, 'preference', 'user_stated',
-         'message', 'm', 1, now(), 'bench@1', 'user', '{}', sha256('{}'::bytea), 'fix-value', 'none', 'asserted', 'service:bench',
-         'app', now(), now(), now()
-  FROM generate_series(%(from)s::int, %(to)s::int - 1) AS n
-), value AS (
-  INSERT INTO record_value (tenant_id, record_id, value_text)
-  SELECT %(tenant)s::uuid, 'r' || n, '"value ' || n || '"' FROM generate_series(%(from)s::int, %(to)s::int - 1) AS n
-)
+OF_ONE_TENANT = 10_000
+_ENVELOPES = """
+INSERT INTO memory_record
+  (tenant_id, id, subject_type, subject_id, key, authority, source_type, evidence_kind, evidence_ref, observations,
+   captured_at, captured_by, level, bindings_text, bindings_hash, route, sensitivity, trust, written_by, written_by_role,
+   recorded_at, changed_at, version_from)
+SELECT %(tenant)s::uuid, 'r' || n, 'user', 'u' || n / %(keys)s::int, 'k' || n %% %(keys)s::int, 'preference', 'user_stated',
+       'message', 'm', 1, now(), 'bench@1', 'user', '{}', sha256('{}'::bytea), 'fix-value', 'none', 'asserted', 'service:bench',
+       'app', now(), now(), now()
+FROM generate_series(0, %(count)s::int - 1) AS n
+"""
+_VALUES = """
+INSERT INTO record_value (tenant_id, record_id, value_text)
+SELECT %(tenant)s::uuid, 'r' || n, '"value ' || n || '"' FROM generate_series(0, %(count)s::int - 1) AS n
+"""
+_USAGE = """
 INSERT INTO record_usage (tenant_id, record_id)
-SELECT %(tenant)s::uuid, 'r' || n FROM generate_series(%(from)s::int, %(to)s::int - 1) AS n
+SELECT %(tenant)s::uuid, 'r' || n FROM generate_series(0, %(count)s::int - 1) AS n
 """
 
 
-def fill(tenant_id: Any, start: int, end: int) -> None:
-    """Records `start` to `end`, a hundred keys a person, past the actions."""
-    from django.db import connection
-
-    from memory.tenancy import tenant_context
-
-    for at in range(start, end, 5_000):
-        with tenant_context(tenant_id), connection.cursor() as cursor:
-            cursor.execute("SET LOCAL statement_timeout = 0")
-            given = {"tenant": tenant_id, "keys": KEYS, "from": at, "to": min(at + 5_000, end)}
-            cursor.execute(_FILL, given)
-
-
-def analyze(connection_info: str) -> None:
+def fill(superuser: str, tenant_id: Any, count: int) -> None:
+    """So many records of one tenant, a hundred keys a person: in bulk, past the actions and the triggers."""
     import psycopg
 
-    with psycopg.connect(connection_info, autocommit=True) as owner:
+    with psycopg.connect(superuser, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        for statement in (_ENVELOPES, _VALUES, _USAGE):
+            connection.execute(statement, {"tenant": tenant_id, "keys": KEYS, "count": count})
         for table in ("memory_record", "record_value", "record_usage"):
-            owner.execute(f"VACUUM ANALYZE {table}")
+            connection.execute(f"VACUUM ANALYZE {table}")
 
 
-class RecallLoad(Load):
-    """Each request recalls another person's key."""
+@dataclass
+class RecallLoad:
+    """Recalls of any of a tenant's records, each as likely as the others, by so many clients at once."""
 
-    def rate_of(self, people: int, seconds: float) -> float:
-        import http.client
-        import threading
+    port: int
+    token: str
+    clients: int
+    count: int
+    asked: list[int] = field(default_factory=list)
 
+    def rate(self, seconds: float) -> float:
+        """Answers a second."""
         until, counts = time.perf_counter() + seconds, [0] * self.clients
+        self.asked = self.asked or [0] * self.clients
 
         def one(client: int) -> None:
             connection = http.client.HTTPConnection("127.0.0.1", self.port)
             headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
             while time.perf_counter() < until:
-                number = counts[client] * self.clients + client
+                # Steps of a prime near the golden section: neighbours in time are no neighbours in the table.
+                number = (self.asked[client] * self.clients + client) * 618_033_989 % self.count
+                self.asked[client] += 1
                 body = {
                     "key": f"k{number % KEYS}",
-                    "context": {"user_id": f"u{number % people}", "trip_id": "T1"},
+                    "context": {"user_id": f"u{number // KEYS}", "trip_id": "T1"},
                 }
                 connection.request("POST", "/v1/memory/recall", json.dumps(body), headers)
                 answer = connection.getresponse()
@@ -87,27 +92,32 @@ class RecallLoad(Load):
         return sum(counts) / (time.perf_counter() - started)
 
 
-def recall_over_http(size: int, token: str, seconds: float = 1.0) -> dict[str, float]:
+def recall_over_http(
+    table: int, tokens: dict[int, str], seconds: float = 1.0, rounds: int = 5
+) -> dict[str, float]:
+    """Figures by name. `tokens`: a key by the number of records of its tenant."""
     figures: dict[str, float] = {}
-    people = size // KEYS
     hot = {"key": "k0", "context": {"user_id": "u0"}}
     with web_server() as port:
         for clients in (1, 8, 50):
-            load = RecallLoad(port, token, clients)
+            load = Load(port, next(iter(tokens.values())), clients)
 
             def noop(load: Load = load) -> float:
                 return load.rate("GET", lambda c, n: "/bench/noop", None, seconds)
 
-            def recall(load: RecallLoad = load) -> float:
-                return load.rate_of(people, seconds)
-
             def one_hot(load: Load = load) -> float:
                 return load.rate("POST", lambda c, n: "/v1/memory/recall", hot, seconds)
 
-            measured = interleaved({"noop": noop, "recall": recall, "hot": one_hot}, rounds=3)
-            name = f"{size} records, {clients} clients"
-            figures[f"recall / noop, {name}"] = ratio(measured, "recall", "noop")
-            figures[f"recalls a second, {name}"] = statistics.median(measured["recall"])
+            measures: dict[str, Callable[[], float]] = {"noop": noop, "hot": one_hot}
+            for count, token in tokens.items():
+                recalls = RecallLoad(port, token, clients, count)
+                measures[str(count)] = lambda recalls=recalls: recalls.rate(seconds)
+            measured = interleaved(measures, rounds=rounds)
+            for count in tokens:
+                name = f"{count} of {table} records, {clients} clients"
+                figures[f"recall / noop, {name}"] = ratio(measured, str(count), "noop")
+                figures[f"recalls a second, {name}"] = statistics.median(measured[str(count)])
+            name = f"{table} records, {clients} clients"
             figures[f"recalls of one hot record a second, {name}"] = statistics.median(
                 measured["hot"]
             )
@@ -154,7 +164,7 @@ def acts(tenant: Any, count: int = 40) -> dict[str, float]:
 
 
 def main() -> None:
-    sizes = [int(one) for one in sys.argv[1:]] or [10_000]
+    sizes = sorted({int(one) for one in sys.argv[1:]} or {OF_ONE_TENANT})
     with database():
         from django.conf import settings
         from django.test.utils import setup_test_environment
@@ -164,14 +174,24 @@ def main() -> None:
 
         setup_test_environment()  # lets the in-process client's host in
         tenant = make_tenant()
-        token = tenant.token("agent", everything=True)
-        owner = Cluster(settings.KINDMEM_DATA_DIR).url("kindmem_owner", "kindmem")
-        figures, filled = acts(tenant), 0
+        superuser = Cluster(settings.KINDMEM_DATA_DIR).url(dbname="kindmem")
+        figures = acts(tenant)
+        fill(superuser, tenant.id, OF_ONE_TENANT)
+        tokens = {OF_ONE_TENANT: tenant.token("agent", everything=True)}
         for size in sizes:
-            fill(tenant.id, filled, size)
-            filled = size
-            analyze(owner)
-            figures |= recall_over_http(size, token)
+            if size > OF_ONE_TENANT:
+                other, count = make_tenant(), size - sum(tokens)
+                fill(superuser, other.id, count)
+                tokens[count] = other.token("agent", everything=True)
+            figures |= recall_over_http(size, tokens)
+        for clients in (1, 8, 50) if len(sizes) > 1 else ():
+            name = "recall / noop, {count} of {size} records, {clients} clients"
+            first = figures[name.format(count=OF_ONE_TENANT, size=sizes[0], clients=clients)]
+            for count in tokens:
+                last = figures[name.format(count=count, size=sizes[-1], clients=clients)]
+                figures[
+                    f"{count} of {sizes[-1]} / {OF_ONE_TENANT} of {sizes[0]}, {clients} clients"
+                ] = last / first
         for name, figure in figures.items():
             print(f"{name:70} {figure:10.2f}")
 
