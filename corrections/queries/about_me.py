@@ -4,10 +4,10 @@ Memories with their tombstones, each version of each fact, receipts, and entries
 own pages and keys of theirs would show, and nothing else.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import connection
 
@@ -18,14 +18,13 @@ from memory.access import Principal, read_guard
 from memory.erasure.reach import entries_condition, facts_condition
 from memory.fact_shape import FactView
 from memory.log_entry import StoredEntry
+from memory.queries.batches import in_batches
 from memory.queries.facts import READABLE
 from memory.queries.run_log import ENTRY_COLUMNS, log_guard, stored_entry
 from memory.records.record import Record
 
 BATCH = 500
 KINDS = ("memory", "fact", "receipt", "log-entry")
-
-_One = TypeVar("_One")
 
 
 def counts_about_me(principal: Principal) -> dict[str, int]:
@@ -79,7 +78,7 @@ def memories(principal: Principal) -> Iterator[Record]:
         after = None if last is None else (last.recorded_at, last.id)
         return my_memory(principal, MemoryFilters(state=ANY_STATE), after=after, limit=BATCH)
 
-    return _in_batches(batch)
+    return in_batches(batch, BATCH)
 
 
 def fact_versions(principal: Principal) -> Iterator[FactView]:
@@ -89,7 +88,7 @@ def fact_versions(principal: Principal) -> Iterator[FactView]:
         after = None if last is None else (last.id, last.version)
         return my_fact_versions(principal, after=after, limit=BATCH)
 
-    return _in_batches(batch)
+    return in_batches(batch, BATCH)
 
 
 def receipts(principal: Principal) -> Iterator[ReceiptInFull]:
@@ -114,7 +113,7 @@ def receipts(principal: Principal) -> Iterator[ReceiptInFull]:
             )
         ]
 
-    return _in_batches(batch)
+    return in_batches(batch, BATCH)
 
 
 def entries(principal: Principal) -> Iterator[StoredEntry]:
@@ -137,19 +136,10 @@ def entries(principal: Principal) -> Iterator[StoredEntry]:
             )
         ]
 
-    return _in_batches(batch)
+    return in_batches(batch, BATCH)
 
 
 def _rows(statement: str, **named: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, {**named, "limit": BATCH})
         return cursor.fetchall()
-
-
-def _in_batches(batch: Callable[[_One | None], list[_One]]) -> Iterator[_One]:
-    last: _One | None = None
-    while found := batch(last):
-        yield from found
-        if len(found) < BATCH:
-            return
-        last = found[-1]

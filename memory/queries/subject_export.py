@@ -15,6 +15,7 @@ from memory.access import Principal
 from memory.erasure.reach import entries_condition, facts_condition, records_condition
 from memory.errors import FactNotFound
 from memory.instants import instant_text
+from memory.queries.batches import in_batches
 from memory.queries.facts import fact_revisions
 from memory.queries.run_log import STAMP
 from memory.records.receipts import find_receipt
@@ -38,40 +39,43 @@ ORDER BY m.recorded_at, m.id LIMIT %(limit)s::int
 
 def records_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any]]:
     """Lines of kind `record`, in the order in which they were written."""
-    after_at: Any = "-infinity"
-    after_id = ""
-    while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _RECORDS,
-                {
-                    "tenant": principal.tenant_id,
-                    "selector": subject_id,
-                    "after_at": after_at,
-                    "after_id": after_id,
-                    "limit": _AT_ONCE,
-                },
-            )
-            rows = cursor.fetchall()
-        for *columns, holds, forgotten in rows:
-            record = record_of(columns)
-            line: dict[str, Any] = {
-                "kind": "record",
-                "record": record.wire(),
-                "trust": record.trust,
-                "recordedAt": instant_text(record.recorded_at),
-                "forgotten": forgotten,
-            }
-            if record.ended_at is not None:
-                line["endedAt"] = instant_text(record.ended_at)
-            if record.disputed_at is not None:
-                line["disputedAt"] = instant_text(record.disputed_at)
-            if holds is not None:
-                line["holds"] = [_hold(one) for one in json.loads(holds)]
-            yield line
-            after_at, after_id = record.recorded_at, record.id
-        if len(rows) < _AT_ONCE:
-            return
+
+    def batch(last: tuple[Any, ...] | None) -> list[tuple[Any, ...]]:
+        after = None if last is None else record_of(last[:-2])
+        return _rows(
+            _RECORDS,
+            principal,
+            subject_id,
+            after_at=after.recorded_at if after else "-infinity",
+            after_id=after.id if after else "",
+        )
+
+    for *columns, holds, forgotten in in_batches(batch, _AT_ONCE):
+        record = record_of(columns)
+        line: dict[str, Any] = {
+            "kind": "record",
+            "record": record.wire(),
+            "trust": record.trust,
+            "recordedAt": instant_text(record.recorded_at),
+            "forgotten": forgotten,
+        }
+        if record.ended_at is not None:
+            line["endedAt"] = instant_text(record.ended_at)
+        if record.disputed_at is not None:
+            line["disputedAt"] = instant_text(record.disputed_at)
+        if holds is not None:
+            line["holds"] = [_hold(one) for one in json.loads(holds)]
+        yield line
+
+
+def _rows(
+    statement: str, principal: Principal, subject_id: str, **given: Any
+) -> list[tuple[Any, ...]]:
+    """A batch, by the statement's own parameters and those that all have."""
+    named = {"tenant": principal.tenant_id, "selector": subject_id, "limit": _AT_ONCE, **given}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, named)
+        return cursor.fetchall()
 
 
 def _hold(said: dict[str, str]) -> dict[str, str]:
@@ -80,31 +84,24 @@ def _hold(said: dict[str, str]) -> dict[str, str]:
     return {"id": said["id"], "placedAt": placed, "reviewOn": said["reviewOn"]}
 
 
+_FACTS = (
+    f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND ({facts_condition('user')}) "
+    "AND f.id > %(after)s::text ORDER BY f.id LIMIT %(limit)s::int"
+)
+
+
 def facts_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any]]:
     """Lines of kind `fact`: one a fact, with its revisions, newest first, those of deleted facts too."""
-    after = ""
-    while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND ({facts_condition('user')}) "
-                "AND f.id > %(after)s::text ORDER BY f.id LIMIT %(limit)s::int",
-                {
-                    "tenant": principal.tenant_id,
-                    "selector": subject_id,
-                    "after": after,
-                    "limit": _AT_ONCE,
-                },
-            )
-            ids = [row[0] for row in cursor.fetchall()]
-        for fact_id in ids:
-            try:
-                revisions = fact_revisions(principal, fact_id)
-            except FactNotFound:
-                continue  # past its expiry, or awaiting review: nothing reads it
-            yield {"kind": "fact", "id": fact_id, "revisions": [one.wire() for one in revisions]}
-        if len(ids) < _AT_ONCE:
-            return
-        after = ids[-1]
+
+    def batch(last: tuple[Any, ...] | None) -> list[tuple[Any, ...]]:
+        return _rows(_FACTS, principal, subject_id, after=last[0] if last else "")
+
+    for (fact_id,) in in_batches(batch, _AT_ONCE):
+        try:
+            revisions = fact_revisions(principal, fact_id)
+        except FactNotFound:
+            continue  # past its expiry, or awaiting review: nothing reads it
+        yield {"kind": "fact", "id": fact_id, "revisions": [one.wire() for one in revisions]}
 
 
 # Entries about the person, acts on what is remembered about them, and recalls that used it.
@@ -130,32 +127,21 @@ FROM named n JOIN log_entry e ON e.tenant_id = %(tenant)s::uuid AND e.id = n.id 
 
 def entries_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any]]:
     """Lines of kind `log-entry`: where it was used, who acted on it, and what else the log says of the person; no payloads."""
-    after = ""
-    while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _ENTRIES,
-                {
-                    "tenant": principal.tenant_id,
-                    "selector": subject_id,
-                    "after": after,
-                    "limit": _AT_ONCE * 20,
-                },
-            )
-            rows = cursor.fetchall()
-        for entry_id, run_id, sequence, kind, at, why in rows:
-            yield {
-                "kind": "log-entry",
-                "id": entry_id,
-                "runId": run_id,
-                "sequence": sequence,
-                "entryKind": kind,
-                "timestamp": at,
-                "because": why,
-            }
-        if len(rows) < _AT_ONCE * 20:
-            return
-        after = rows[-1][0]
+    most = _AT_ONCE * 20
+
+    def batch(last: tuple[Any, ...] | None) -> list[tuple[Any, ...]]:
+        return _rows(_ENTRIES, principal, subject_id, after=last[0] if last else "", limit=most)
+
+    for entry_id, run_id, sequence, kind, at, why in in_batches(batch, most):
+        yield {
+            "kind": "log-entry",
+            "id": entry_id,
+            "runId": run_id,
+            "sequence": sequence,
+            "entryKind": kind,
+            "timestamp": at,
+            "because": why,
+        }
 
 
 def receipts_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any]]:
