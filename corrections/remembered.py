@@ -60,6 +60,8 @@ def state_of(record: Record) -> str:
 
 def who_uses(state: str, record: Record) -> str:
     """Who can still use it, in one sentence."""
+    if record.is_upcoming and state in LIVE_STATES:
+        return _("Agents use it from its first day on; until then, what holds now.")
     if state == "guessed" or (
         state == "confirmed"
         and record.source_type == "agent_inferred"

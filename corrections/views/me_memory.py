@@ -168,6 +168,7 @@ _ACTS = {
     "forgotten": lambda: _("Stopped using it, for good"),
     "expired": lambda: _("Became out of date"),
     "superseded": lambda: _("Replaced"),
+    "began": lambda: _("Its first day came"),
     "disputed": lambda: _("Disputed"),
     "withdrawn": lambda: _("Set aside"),
     "undone": lambda: _("Undone"),

@@ -47,10 +47,10 @@ from memory.records.store import (
     find_record,
     find_records,
     lock_inferences,
-    lock_thing,
     readable_record,
     update_records,
 )
+from memory.records.upcoming import lock_thing_today
 
 FORM_FIELDS: Mapping[str, frozenset[str]] = {
     "confirm": frozenset({"broaden_to"}),
@@ -160,7 +160,7 @@ def _with_effect(
     check_record_write(principal, record.subject_type, record.subject_id, record.bindings)
     if name == "never-infer":
         lock_inferences(principal.tenant_id, record.subject_type, record.subject_id, shared=False)
-    lock_thing(principal.tenant_id, record.subject_type, record.subject_id, record.key)
+    lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
     record = active_record(principal, record.id)
     act = Act(principal, _NAMES[name])
     if not speaks_for(

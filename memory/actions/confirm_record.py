@@ -15,11 +15,11 @@ from memory.records.record import Record
 from memory.records.store import (
     bindings_hash,
     find_record,
-    lock_thing,
     readable_record,
     record_in_slot,
     update_records,
 )
+from memory.records.upcoming import lock_thing_today
 from memory.records.widening import Scope, is_over, read_broaden_to
 
 
@@ -48,7 +48,7 @@ def confirm_record(
     record = active_record(principal, record_id)
     check_record_write(principal, record.subject_type, record.subject_id, record.bindings)
     scope = None if broaden_to is None else read_broaden_to(principal, broaden_to, "/broaden_to")
-    lock_thing(principal.tenant_id, record.subject_type, record.subject_id, record.key)
+    lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
     record = active_record(principal, record_id)
     act = Act(principal, "confirmed")
     if not speaks_for(
@@ -103,6 +103,7 @@ def _check_widening(act: Act, record: Record, scope: Scope) -> None:
         record.key,
         scope.level,
         scope.text,
+        upcoming=record.is_upcoming,
     )
     if occupant is not None and occupant.id != record.id:
         raise RecordChanged(active_id=occupant.id, expected_id=record.id, differs=["scope"])

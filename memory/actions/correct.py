@@ -36,10 +36,9 @@ from memory.records.store import (
     NewRecord,
     find_record,
     insert_record,
-    lock_thing,
-    record_in_slot,
 )
 from memory.records.superseding import refuse_policy
+from memory.records.upcoming import lock_thing_today, slot_of
 from memory.records.widening import Scope, is_over, read_scope
 
 _CAPTURED_BY = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9._-]+")
@@ -68,9 +67,9 @@ def correct(*, principal: Principal, asked: Correction) -> Corrected:
     seen = target_of(principal, asked)
     subject = subject_of(principal, asked, seen)
     key = seen.key if seen is not None else asked.key or ""
-    lock_thing(principal.tenant_id, subject.type, subject.id, key)
+    lock_thing_today(principal, subject.type, subject.id, key)
     if seen is not None and (seen.subject_type, seen.subject_id) != (subject.type, subject.id):
-        lock_thing(principal.tenant_id, seen.subject_type, seen.subject_id, key)
+        lock_thing_today(principal, seen.subject_type, seen.subject_id, key)
     # Looked at again under the lock: whoever acted meanwhile was first, and the caller has not seen what they did.
     target = target_of(principal, asked)
     check_unchanged(asked, seen, target)
@@ -112,18 +111,12 @@ class _Correcting:
                     key=self.key,
                 )
             )
-        occupant = record_in_slot(
-            self.act.tenant_id,
-            self.subject.type,
-            self.subject.id,
-            self.key,
-            self.scope.level,
-            self.scope.text,
-        )
-        if occupant is not None and occupant.authority == "policy":
-            raise refuse_policy(self.act.principal, occupant)
-        check_instance(self.asked, occupant)
-        targets = self._superseded(occupant)
+        occupants = self._occupants()
+        for occupant in occupants:
+            if occupant.authority == "policy":
+                raise refuse_policy(self.act.principal, occupant)
+        check_instance(self.asked, occupants[0] if occupants else None)
+        targets = self._superseded(occupants)
         number, until = new_number(), undo_deadline(self.act.tenant_id, self.act.at)
         others = supersede(
             self.act.tenant_id,
@@ -151,7 +144,23 @@ class _Correcting:
             newer_than=self.target.recorded_at if self.target is not None else None,
         )
 
-    def _superseded(self, occupant: Record | None) -> list[Record]:
+    @property
+    def _begins_later(self) -> bool:
+        """Whether it corrects what is said of a later time: then it is about that time, too."""
+        return self.target is not None and self.target.is_upcoming
+
+    def _occupants(self) -> list[Record]:
+        """What is in the correction's own place. What is said of now is said of later, too, and takes both."""
+        slot = slot_of(
+            self.act.tenant_id,
+            (self.subject.type, self.subject.id, self.key),
+            self.scope.level,
+            self.scope.text,
+        )
+        places = [slot.upcoming] if self._begins_later else [slot.present, slot.upcoming]
+        return [one for one in places if one is not None]
+
+    def _superseded(self, occupants: Sequence[Record]) -> list[Record]:
         """What the correction takes the place of, the record corrected first."""
         targets: dict[str, Record] = {}
         target = self.target
@@ -161,7 +170,7 @@ class _Correcting:
             and self._takes_the_place_of(target)
         ):
             targets[target.id] = target
-        if occupant is not None:
+        for occupant in occupants:
             targets.setdefault(occupant.id, occupant)
         return list(targets.values())
 
@@ -264,7 +273,7 @@ class _Correcting:
             source_of_truth=None,
             level=self.scope.level,
             bindings_text=self.scope.text,
-            valid_from=None,
+            valid_from=template.valid_from if template is not None and self._begins_later else None,
             valid_until=template.valid_until if template is not None else None,
             revalidate_on=template.revalidate_on if template is not None else (),
             route=template.route if template is not None else self.asked.route,
@@ -276,6 +285,7 @@ class _Correcting:
             written_by=principal.writer,
             written_by_role=principal.role,
             recorded_at=at,
+            is_upcoming=self._begins_later,
         )
 
 

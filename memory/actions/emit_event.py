@@ -1,7 +1,8 @@
 """Something happened: every active record that listens for it, that the key may write, and whose case it is, expires.
 
 An event's bindings and a record's agree when they say the same on each key both have; an event that names a subject
-of a record's type is about that subject only. An agent's event must name a case.
+of a record's type is about that subject only. An agent's event must name a case, and reaches only what is of it: what
+shares a binding with it, or is about the subject that it names.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ WHERE l.tenant_id = %(tenant)s::uuid AND l.event_type = %(type)s::text AND r.sta
     SELECT 1 FROM jsonb_each(r.bindings) b WHERE %(event)s::jsonb ? b.key AND %(event)s::jsonb -> b.key <> b.value)
   AND (NOT %(event)s::jsonb ? (r.subject_type || '_id')
        OR %(event)s::jsonb -> (r.subject_type || '_id') = to_jsonb(r.subject_id))
+  AND (%(reaches_all)s::bool OR %(event)s::jsonb ? (r.subject_type || '_id')
+       OR EXISTS (SELECT 1 FROM jsonb_object_keys(r.bindings) b WHERE %(event)s::jsonb ? b))
 """
 
 
@@ -49,6 +52,7 @@ def emit_event(*, principal: Principal, type: str, bindings: Mapping[str, Any]) 
                 "tenant": principal.tenant_id,
                 "type": type,
                 "event": canonical(dict(bindings)),
+                "reaches_all": not principal.is_agent,
                 **parameters,
             },
         )

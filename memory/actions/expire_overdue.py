@@ -1,6 +1,7 @@
 """Expire what is past its last day though nobody recalled it: what is sensitive must not wait for a question to lose its value.
+And let what begins today take its place.
 
-Recall expires what it meets; this is the worker's round over the rest, in batches that stand alone.
+Recall does both to what it meets; this is the worker's round over the rest, in batches that stand alone.
 """
 
 from django.db import connection
@@ -9,6 +10,7 @@ from memory.access import Principal
 from memory.queries.records import today_of
 from memory.records.acts import Act, ended
 from memory.records.ending import expire
+from memory.records.upcoming import begun_things, lock_thing_today
 from memory.tenancy import tenant_context
 
 AT_ONCE = 100
@@ -25,10 +27,23 @@ def expire_overdue(*, principal: Principal) -> int:
 
     Opens its own transactions; call it outside any.
     """
+    _begin(principal)
     count = 0
     while expired := _batch(principal):
         count += expired
     return count
+
+
+def _begin(principal: Principal) -> None:
+    """First what takes the place of something else today: what it replaces is superseded by it, and has not just expired."""
+    while True:
+        with tenant_context(principal.tenant_id):
+            things = begun_things(principal, limit=AT_ONCE)
+        for thing in things:
+            with tenant_context(principal.tenant_id):
+                lock_thing_today(principal, *thing)
+        if len(things) < AT_ONCE:
+            return
 
 
 def _batch(principal: Principal) -> int:

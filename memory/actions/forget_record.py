@@ -24,7 +24,8 @@ from memory.records.receipts import (
     write_receipt,
 )
 from memory.records.record import Record
-from memory.records.store import lock_thing, readable_record
+from memory.records.store import readable_record
+from memory.records.upcoming import lock_thing_today
 
 DEFAULT_REASON = "user-requested"
 
@@ -66,7 +67,7 @@ def forget_record(
     """
     record = readable_record(principal, record_id)
     check_record_write(principal, record.subject_type, record.subject_id, record.bindings)
-    lock_thing(principal.tenant_id, record.subject_type, record.subject_id, record.key)
+    lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
     record = readable_record(principal, record_id)
     if record.status == "deleted":
         return _again(principal, record)

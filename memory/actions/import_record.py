@@ -30,13 +30,13 @@ from memory.records.shape import Draft
 from memory.records.store import (
     NewRecord,
     find_record,
+    find_records,
     insert_record,
     link_imported,
     lock_lineage,
-    lock_thing,
-    record_in_slot,
     update_records,
 )
+from memory.records.upcoming import lock_thing_today, slot_of
 
 _HOLDS = UUID("6f0d3a5e-6b0b-5c6e-9d1c-2f3c7a1b9e44")
 """Names the holds that an import places after those they stand for, so that one is placed once."""
@@ -61,7 +61,7 @@ def import_record(*, principal: Principal, line: RecordLine) -> Imported:
     draft, tenant_id = line.draft, principal.tenant_id
     check_record_write(principal, draft.subject_type, draft.subject_id, draft.bindings)
     check_invariants(principal, draft)
-    lock_thing(tenant_id, draft.subject_type, draft.subject_id, draft.key)
+    lock_thing_today(principal, draft.subject_type, draft.subject_id, draft.key)
     earlier = None if draft.id is None else find_record(tenant_id, draft.id)
     if earlier is not None:
         return _there_already(principal, line, earlier)
@@ -130,19 +130,21 @@ def _identity(one: Record | Draft) -> tuple[object, ...]:
 def _active(principal: Principal, line: RecordLine) -> Imported:
     """By the rules of remembering; then trust, dispute and use as they were, trust never above the importer's own."""
     draft, tenant_id = line.draft, principal.tenant_id
-    before = record_in_slot(
+    before = slot_of(
         tenant_id,
-        draft.subject_type,
-        draft.subject_id,
-        draft.key,
+        (draft.subject_type, draft.subject_id, draft.key),
         draft.level,
         draft.bindings_text,
     )
-    told = remember(principal=principal, draft=replace(draft, supersedes=()))
+    told = remember(
+        principal=principal,
+        draft=replace(draft, supersedes=()),
+        is_hearsay=_is_hearsay(principal, draft),
+    )
     record = told.record
     if record is None:
         return Imported("pending", str(told.pending_id))
-    if before is not None and record.id == before.id:
+    if record.id in {one.id for one in (before.present, before.upcoming) if one is not None}:
         return Imported("present", record.id, held=_hold(principal, line, record.id))
     at = clock.now()
     trust = min(_trust(line), record.trust, key=TRUST.index)
@@ -152,6 +154,28 @@ def _active(principal: Principal, line: RecordLine) -> Imported:
         tenant_id, [record.id], at, trust=trust, disputed_at=disputed, request_digest=digest
     )
     return _added(principal, line, record.id)
+
+
+def _is_hearsay(principal: Principal, draft: Draft) -> bool:
+    """Whether it is a guess that no person stands for: unconfirmed, or contradicted since by something that they said."""
+    if draft.source_type != "agent_inferred":
+        return False
+    confirmed = draft.last_confirmed_at
+    if confirmed is None:
+        return True
+    said = find_records(
+        principal.tenant_id,
+        "r.subject_type = %(type)s::text AND r.subject_id = %(subject)s::text AND r.key = %(key)s::text "
+        "AND r.source_type IN ('user_stated', 'user_correction') AND r.status = 'active' AND r.review IS NULL "
+        "AND r.captured_at > %(confirmed)s::timestamptz",
+        {
+            "type": draft.subject_type,
+            "subject": draft.subject_id,
+            "key": draft.key,
+            "confirmed": confirmed,
+        },
+    )
+    return bool(said)
 
 
 def _trust(line: RecordLine) -> str:
@@ -181,34 +205,12 @@ def _ended(principal: Principal, line: RecordLine) -> Imported:
 def _row(act: Act, line: RecordLine, record_id: str) -> NewRecord:
     draft, at = line.draft, act.at
     confirmed = draft.last_confirmed_at
-    return NewRecord(
+    return NewRecord.saying(
+        draft,
+        by=act.principal,
+        at=at,
         id=record_id,
-        subject_type=draft.subject_type,
-        subject_id=draft.subject_id,
-        key=draft.key,
-        value_text=draft.value_text,
-        authority=draft.authority,
-        source_type=draft.source_type,
-        evidence_kind=draft.evidence_kind,
-        evidence_ref=draft.evidence_ref,
-        observations=draft.observations,
-        captured_at=draft.captured_at,
-        captured_by=draft.captured_by,
-        source_of_truth=draft.source_of_truth,
-        level=draft.level,
-        bindings_text=draft.bindings_text,
-        valid_from=draft.valid_from,
-        valid_until=draft.valid_until,
-        revalidate_on=draft.revalidate_on,
-        route=draft.route,
-        broadened=draft.broadened,
-        derived_from=draft.derived_from,
-        sensitivity=draft.sensitivity,
-        retain_value=draft.retain_value,
         trust=min(_trust(line), "asserted", key=TRUST.index),
-        written_by=act.principal.writer,
-        written_by_role=act.principal.role,
-        recorded_at=at,
         confirmed_at=None if confirmed is None else min(confirmed, at),
         disputed_at=None if line.disputed_at is None else min(line.disputed_at, at),
         status=line.status,

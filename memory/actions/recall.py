@@ -26,6 +26,7 @@ from memory.records.acts import Act, ended
 from memory.records.decision import NOTHING, Candidate, Fit, Verdict, decide
 from memory.records.ending import expire
 from memory.records.routes import page_route
+from memory.records.upcoming import begun_things, lock_thing_today
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ def recall(
         verdicts = {key: verdict for key, verdict in verdicts.items() if verdict is not NOTHING}
     is_auditor = principal.role == "auditor"
     if question.as_of is None and not is_auditor:
+        _begin_met(principal, candidates)
         _expire_met(principal, candidates, at)
         _count_use(principal, verdicts.values(), at)
     if run_id is not None:
@@ -177,6 +179,12 @@ def _sources(
     if is_asked_now and any(verdict.reason == "policy-fetched" for verdict in verdicts):
         return find_sources(principal.tenant_id)
     return []
+
+
+def _begin_met(principal: Principal, candidates: Sequence[Candidate]) -> None:
+    begun = [one.id for one in candidates if one.is_upcoming]
+    for thing in begun_things(principal, ids=begun, limit=len(begun)) if begun else ():
+        lock_thing_today(principal, *thing)
 
 
 def _expire_met(principal: Principal, candidates: Sequence[Candidate], at: datetime) -> None:

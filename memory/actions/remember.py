@@ -20,6 +20,7 @@ from memory.errors import (
     Retired,
 )
 from memory.ids import new_text_id
+from memory.queries.records import today_of
 from memory.records import clock, fingerprints
 from memory.records.acts import Act, Touched, ended, scope_of, scope_text
 from memory.records.ending import Ending, supersede
@@ -29,7 +30,7 @@ from memory.records.record import Record
 from memory.records.routes import register_unconfigured
 from memory.records.rules import bygones, check_invariants, contradicts_a_person, shadows_a_policy
 from memory.records.shape import Draft
-from memory.records.slot import Outcome, outcome
+from memory.records.slot import Filling, Outcome, filling
 from memory.records.store import (
     NewRecord,
     add_observation,
@@ -38,13 +39,12 @@ from memory.records.store import (
     link_past,
     lock_inferences,
     lock_lineage,
-    lock_thing,
-    record_in_slot,
     update_records,
     waiting_in_slot,
 )
 from memory.records.superseding import named_targets, refuse_policy
-from memory.records.words import Word, find_word, person_last_spoke, run_of_evidence, use_words
+from memory.records.upcoming import lock_thing_today, slot_of
+from memory.records.words import Word, find_word, observed_run, person_last_spoke, use_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Remembered:
     pending_id: str | None = None
 
 
-def remember(*, principal: Principal, draft: Draft) -> Remembered:
-    """Keep what the draft says, once.
+def remember(*, principal: Principal, draft: Draft, is_hearsay: bool = False) -> Remembered:
+    """Keep what the draft says, once. `is_hearsay`: whoever writes it only passes on what an agent made of something.
 
     Raises PermissionDenied, InvariantViolated, IdReused, EvidenceUnresolved, InferenceRefused, LineageForgotten,
     Forgotten, Retired, PolicyNotCorrectable, RecordChanged, LegalHoldActive.
@@ -64,7 +64,7 @@ def remember(*, principal: Principal, draft: Draft) -> Remembered:
     check_record_write(principal, draft.subject_type, draft.subject_id, draft.bindings)
     check_invariants(principal, draft)
     tenant_id = principal.tenant_id
-    lock_thing(tenant_id, draft.subject_type, draft.subject_id, draft.key)
+    lock_thing_today(principal, draft.subject_type, draft.subject_id, draft.key)
     if draft.source_type == "agent_inferred":
         lock_inferences(tenant_id, draft.subject_type, draft.subject_id, shared=True)
     digest = fingerprints.of_request(tenant_id, draft.normal_form())
@@ -72,7 +72,8 @@ def remember(*, principal: Principal, draft: Draft) -> Remembered:
         earlier = find_record(tenant_id, draft.id)
         if earlier is not None:
             return _said_before(principal, draft.id, earlier, digest)
-    return _Remembering(Act(principal, "remembered"), draft, digest).run()
+    is_agents = principal.is_agent or is_hearsay
+    return _Remembering(Act(principal, "remembered"), draft, digest, is_agents).run()
 
 
 def _said_before(
@@ -99,6 +100,7 @@ class _Remembering:
     act: Act
     draft: Draft
     digest: bytes
+    is_agents: bool
     word: Word | None = None
     parents: Sequence[Record] = ()
     bounds: Bounds = field(init=False)
@@ -113,27 +115,33 @@ class _Remembering:
         lock_lineage(self.act.tenant_id, draft.id, draft.derived_from)
         self.parents = lock_parents(self.act.tenant_id, draft.derived_from)
         self._bound()
-        if principal.is_agent and self._is_no_newer_than(gone.forgotten_at):
+        if self.is_agents and self._is_no_newer_than(gone.forgotten_at):
             # Before anything else is looked at: the answer is the same whatever the value.
             return self._wait("forgotten")
-        occupant = record_in_slot(
-            self.act.tenant_id,
-            draft.subject_type,
-            draft.subject_id,
-            draft.key,
-            self.bounds.level,
-            self.bindings_text,
+        found = filling(
+            slot_of(
+                self.act.tenant_id,
+                (draft.subject_type, draft.subject_id, draft.key),
+                self.bounds.level,
+                self.bindings_text,
+            ),
+            draft,
+            begins_later=self._begins_later,
+            speaks=self._speaks,
+            spoken_at=self._spoken_at(draft.captured_at),
         )
-        what = outcome(
-            occupant, draft, speaks=self._speaks, spoken_at=self._spoken_at(draft.captured_at)
-        )
-        if what is Outcome.FIRST and occupant is not None:
-            return self._again(occupant)
+        if found.outcome is Outcome.FIRST and found.occupant is not None:
+            return self._again(found.occupant)
         if self._is_no_newer_than(gone.value_gone_at):
             if principal.is_agent:
                 return self._wait("retired")
             raise Forgotten if gone.value_forgotten_at is not None else Retired
-        return self._fill(what, occupant)
+        return self._fill(found)
+
+    @property
+    def _begins_later(self) -> bool:
+        begins = self.draft.valid_from
+        return begins is not None and begins > today_of(self.act.principal)
 
     @property
     def _speaks(self) -> bool:
@@ -188,15 +196,15 @@ class _Remembering:
     def _again(self, first: Record) -> Remembered:
         """The same thing again is the first record; an inference from a run that it wasn't seen in counts once more."""
         if self.draft.source_type == first.source_type == "agent_inferred":
-            run = run_of_evidence(self.act.tenant_id, self.draft.evidence_ref)
-            is_new = add_observation(self.act.tenant_id, first.id, run, self.act.at)
-            if is_new:
+            run = observed_run(self.act.principal, self.draft.evidence_ref)
+            if run is not None and add_observation(self.act.tenant_id, first.id, run, self.act.at):
                 seen = first.observations + 1
                 update_records(self.act.tenant_id, [first.id], self.act.at, observations=seen)
                 return Remembered(record=replace(first, observations=seen))
         return Remembered(record=first)
 
-    def _fill(self, what: Outcome, occupant: Record | None) -> Remembered:
+    def _fill(self, found: Filling) -> Remembered:
+        what, occupant = found.outcome, found.occupant
         if occupant is not None and what is Outcome.POLICY:
             raise refuse_policy(self.act.principal, occupant)
         if what is Outcome.PENDING:
@@ -208,9 +216,10 @@ class _Remembering:
             return self._wait(waits)
         if occupant is not None and what is Outcome.PAST:
             return self._into_the_past(occupant)
-        targets = {one.id: one for one in named}
-        if occupant is not None:
-            targets[occupant.id] = occupant
+        targets = {one.id: one for one in (*named, *found.ends)}
+        # What holds until this begins: its turn comes on that day.
+        until_then = set() if what is not Outcome.INSERT or occupant is None else {occupant.id}
+        targets = {one: record for one, record in targets.items() if one not in until_then}
         record_id = self.draft.id or new_text_id()
         others = supersede(
             self.act.tenant_id,
@@ -218,8 +227,7 @@ class _Remembering:
             self.act.at,
             retire_unless=self.draft.value_text if self._speaks else None,
         )
-        ended_now = {*targets, *(one.id for one in others)}
-        if ended_now & set(self.draft.derived_from):
+        if {*targets, *until_then, *(one.id for one in others)} & set(self.draft.derived_from):
             # It would outlive what it was derived from.
             raise InvariantViolated(invariant="I10")
         return self._write(record_id, list(targets.values()), others)
@@ -228,10 +236,10 @@ class _Remembering:
         """Why it waits for review, if it does."""
         if self.bounds.is_pending:
             return "lineage"
-        if not self.act.principal.is_agent:
+        if not self.is_agents:
             return None
         draft = self.draft
-        if draft.subject_type == "org" or draft.level == "org":
+        if self.act.principal.is_agent and "org" in (draft.subject_type, draft.level):
             return "wide"
         if shadows_a_policy(self.act.tenant_id, draft):
             return "contradicts-a-policy"
@@ -349,42 +357,29 @@ class _Remembering:
         counts = decides_for_people(principal)
         is_guess = draft.source_type == "agent_inferred"
         confirmed = draft.last_confirmed_at if counts else None
-        return NewRecord(
+        return NewRecord.saying(
+            draft,
+            by=principal,
+            at=at,
             id=record_id,
-            subject_type=draft.subject_type,
-            subject_id=draft.subject_id,
-            key=draft.key,
-            value_text=draft.value_text,
-            authority=draft.authority,
-            source_type=draft.source_type,
-            evidence_kind=draft.evidence_kind,
-            evidence_ref=draft.evidence_ref,
             observations=draft.observations if counts else 1,
-            captured_at=draft.captured_at,
-            captured_by=draft.captured_by,
-            source_of_truth=draft.source_of_truth,
             level=self.bounds.level,
             bindings_text=self.bindings_text,
-            valid_from=draft.valid_from,
             valid_until=self.bounds.valid_until,
-            revalidate_on=draft.revalidate_on,
-            route=draft.route,
-            broadened=draft.broadened,
-            derived_from=draft.derived_from,
-            sensitivity=draft.sensitivity,
             retain_value=self.bounds.retain_value,
             trust=self.bounds.trust,
-            written_by=principal.writer,
-            written_by_role=principal.role,
-            recorded_at=at,
             confirmed_at=min(confirmed, at) if confirmed is not None else None,
             disputed_at=at if self.bounds.is_disputed else None,
             request_digest=self.digest,
-            observed_run=run_of_evidence(self.act.tenant_id, draft.evidence_ref)
-            if is_guess
-            else None,
+            observed_run=self._observed_run() if is_guess else None,
+            is_upcoming=self._begins_later,
             **more,
         )
+
+    def _observed_run(self) -> str:
+        """Also a run that there is not: the same reference again is the same observation."""
+        ref = self.draft.evidence_ref
+        return observed_run(self.act.principal, ref) or ref
 
 
 def _made(new: NewRecord, before: Record | None) -> Touched:

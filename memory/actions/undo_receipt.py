@@ -16,6 +16,7 @@ from memory.api.parameters import instant
 from memory.canonical import canonical
 from memory.errors import ReceiptNotFound, UndoClosed
 from memory.ids import new_text_id
+from memory.queries.records import today_of
 from memory.records.acts import Act, Touched, scope_text
 from memory.records.ending import drop_fingerprints, expire, supersede
 from memory.records.guard import check_record_write, decides_for_people, may_read_record
@@ -36,10 +37,10 @@ from memory.records.store import (
     find_record,
     find_records,
     insert_record,
-    lock_thing,
     record_in_slot,
     update_records,
 )
+from memory.records.upcoming import lock_thing_today
 from memory.records.words_searched import index_record
 
 
@@ -77,7 +78,7 @@ def undo_receipt(*, principal: Principal, number: str) -> Undone:
             )
         )
     _check_open(receipt, act)
-    lock_thing(act.tenant_id, record.subject_type, record.subject_id, record.key)
+    lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
     record = find_record(act.tenant_id, receipt.record_id) or record
     undoing = _Undoing(act, receipt, record, _touched_by(act, receipt))
     ids = _WAYS.get(receipt.route, _Undoing.of_correction)(undoing) or [record.id]
@@ -273,36 +274,21 @@ class _Undoing:
         bounds = self._bounds_of(old, valid_until if before is not None else old.valid_until)
         insert_record(
             self.act.tenant_id,
-            NewRecord(
+            NewRecord.saying(
+                old,
+                by=self.act.principal,
+                at=self.act.at,
                 id=record_id,
-                subject_type=old.subject_type,
-                subject_id=old.subject_id,
-                key=old.key,
                 value_text=text,
-                authority=old.authority,
-                source_type=old.source_type,
-                evidence_kind=old.evidence_kind,
-                evidence_ref=old.evidence_ref,
-                observations=old.observations,
-                captured_at=old.captured_at,
-                captured_by=old.captured_by,
-                source_of_truth=old.source_of_truth,
                 level=bounds.level,
                 bindings_text=canonical(bounds.bindings),
-                valid_from=old.valid_from,
                 valid_until=bounds.valid_until,
-                revalidate_on=old.revalidate_on,
-                route=old.route,
-                broadened=old.broadened,
                 derived_from=[self.restored.get(one, one) for one in old.derived_from],
-                sensitivity=old.sensitivity,
                 retain_value=bounds.retain_value,
                 trust=bounds.trust,
-                written_by=self.act.principal.writer,
-                written_by_role=self.act.principal.role,
-                recorded_at=self.act.at,
                 confirmed_at=old.confirmed_at,
                 disputed_at=old.disputed_at,
+                is_upcoming=self._is_upcoming(old),
             ),
             language=self.act.principal.search_language,
             superseded=superseded or [],
@@ -327,6 +313,9 @@ class _Undoing:
         self._check_slot_is_free(old, bounds.level, canonical(bounds.bindings))
         return bounds
 
+    def _is_upcoming(self, record: Record) -> bool:
+        return record.valid_from is not None and record.valid_from > today_of(self.act.principal)
+
     def _check_slot_is_free(self, record: Record, level: str, bindings_text: str) -> None:
         occupant = record_in_slot(
             self.act.tenant_id,
@@ -335,6 +324,7 @@ class _Undoing:
             record.key,
             level,
             bindings_text,
+            upcoming=self._is_upcoming(record),
         )
         if occupant is not None and occupant.id != record.id:
             raise UndoClosed(reason="changed")

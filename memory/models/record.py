@@ -82,6 +82,7 @@ class MemoryRecord(TenantModel):
     version_from = models.DateTimeField()
     row_version = models.IntegerField(default=1)
     request_digest = models.BinaryField(null=True)
+    is_upcoming = models.BooleanField(default=False)
 
     class Meta:
         db_table = "memory_record"

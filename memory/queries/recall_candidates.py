@@ -88,20 +88,25 @@ WHERE r.tenant_id = %(tenant)s::uuid AND {keys} AND r.status <> 'deleted' AND r.
 _SELECT_NOW = """
 SELECT r.id, r.key, r.subject_type, r.subject_id, r.authority, r.source_type, r.evidence_ref, r.source_of_truth, r.route,
        r.observations, r.confirmed_at IS NOT NULL AS is_confirmed, r.disputed_at IS NOT NULL AS is_disputed, r.level_rank,
-       r.binding_count, r.source_rank, r.bindings_text, r.trust, r.captured_at, r.recorded_at, true AS is_known,
+       r.binding_count, r.source_rank, r.bindings_text, r.trust, r.captured_at, r.recorded_at, r.is_upcoming, true AS is_known,
        CASE WHEN r.valid_until < %(today)s::date THEN 0
-            WHEN %(context)s::jsonb @> r.bindings AND {here} THEN CASE r.authority WHEN 'policy' THEN 1 ELSE 2 END
-            WHEN {about} THEN 3 END AS fit
+            WHEN %(context)s::jsonb @> r.bindings AND {here} THEN {matches}
+            WHEN {about} THEN 4 END AS fit
 """
 _SELECT_THEN = """
 SELECT r.id, r.key, r.subject_type, r.subject_id, r.authority, r.source_type, r.evidence_ref, r.source_of_truth, r.route,
        x.observations, x.confirmed_at IS NOT NULL AS is_confirmed, x.disputed_at IS NOT NULL AS is_disputed,
        array_position(ARRAY['instance','task','session','project','client','user','org'], x.level)::smallint AS level_rank,
        jsonb_array_length(jsonb_path_query_array(x.bindings_text::jsonb, '$.keyvalue()'))::smallint AS binding_count,
-       r.source_rank, x.bindings_text, x.trust, r.captured_at, r.recorded_at, x.is_known,
-       CASE WHEN %(context)s::jsonb @> x.bindings_text::jsonb AND {here} THEN CASE r.authority WHEN 'policy' THEN 1 ELSE 2 END
-            WHEN {about} THEN 3 END AS fit
+       r.source_rank, x.bindings_text, x.trust, r.captured_at, r.recorded_at, r.is_upcoming, x.is_known,
+       CASE WHEN %(context)s::jsonb @> x.bindings_text::jsonb AND {here} THEN {matches}
+            WHEN {about} THEN 4 END AS fit
 """
+# The numbers are those of Fit.
+_MATCHES = (
+    "CASE WHEN r.authority <> 'policy' THEN 3 "
+    "WHEN r.written_by_role = 'agent' AND {row}.confirmed_at IS NULL THEN 2 ELSE 1 END"
+)
 _RANKED = """
 WITH candidate AS MATERIALIZED ({branches}
 ), ranked AS (
@@ -115,11 +120,11 @@ WITH candidate AS MATERIALIZED ({branches}
   WINDOW alike AS (PARTITION BY c.key, c.fit),
          best AS (PARTITION BY c.key, c.fit ORDER BY c.level_rank, c.binding_count DESC, c.source_rank),
          newest AS (PARTITION BY c.key, c.fit
-                    ORDER BY c.level_rank, c.binding_count DESC, c.source_rank, c.recorded_at DESC, c.id DESC)
+                    ORDER BY c.level_rank, c.binding_count DESC, c.source_rank, c.is_upcoming DESC, c.recorded_at DESC, c.id DESC)
 )
 SELECT k.id, k.key, k.fit, k.subject_type, k.subject_id, k.source_type, k.evidence_ref, k.source_of_truth, k.route,
        t.url_template, k.observations, k.is_confirmed, k.is_disputed, k.level_rank, k.binding_count, k.source_rank,
-       k.bindings_text, k.trust, k.captured_at, k.recorded_at, v.value_text, k.several_people
+       k.bindings_text, k.trust, k.captured_at, k.recorded_at, k.is_upcoming, v.value_text, k.several_people
 FROM ranked k
 LEFT JOIN record_value v ON v.tenant_id = %(tenant)s::uuid AND v.record_id = k.id
 LEFT JOIN correction_route t ON t.tenant_id = %(tenant)s::uuid AND t.name = k.route AND t.audience = 'person'
@@ -143,8 +148,10 @@ def recall_candidates(principal: Principal, question: Question, at: datetime) ->
     keys = _keys(question, given)
     about = _about(question, given)
     select, source = (_SELECT_NOW, _NOW) if question.as_of is None else (_SELECT_THEN, _THEN)
+    matches = _MATCHES.format(row="r" if question.as_of is None else "x")
     branches = [
-        select.format(here=here, about=about) + source.format(keys=keys, who=who, guard=guard)
+        select.format(here=here, about=about, matches=matches)
+        + source.format(keys=keys, who=who, guard=guard)
         for who, here in _branches(question, given)
     ]
     statement = _RANKED.format(

@@ -1,4 +1,6 @@
-"""The history of a record: every act on it, on what it superseded and on what superseded it, oldest first."""
+"""The history of a record: every act on it, on what it superseded and on what superseded it, oldest first. An undo brings things
+back under new ids: what came back goes on with the history of what was gone.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +22,18 @@ _HISTORY = """
 WITH RECURSIVE chain (id) AS (
   SELECT %(id)s::text
   UNION
-  SELECT CASE WHEN s.successor_id = c.id THEN s.superseded_id ELSE s.successor_id END
-  FROM chain c JOIN record_supersession s
-    ON s.tenant_id = %(tenant)s::uuid AND (s.successor_id = c.id OR s.superseded_id = c.id)
+  SELECT n.id FROM chain c, LATERAL (
+    SELECT s.superseded_id AS id FROM record_supersession s
+    WHERE s.tenant_id = %(tenant)s::uuid AND s.successor_id = c.id
+    UNION ALL
+    SELECT s.successor_id FROM record_supersession s WHERE s.tenant_id = %(tenant)s::uuid AND s.superseded_id = c.id
+    UNION ALL
+    SELECT a.from_record_id FROM record_act a
+    WHERE a.tenant_id = %(tenant)s::uuid AND a.record_id = c.id AND a.act = 'undone' AND a.from_record_id IS NOT NULL
+    UNION ALL
+    SELECT a.record_id FROM record_act a
+    WHERE a.tenant_id = %(tenant)s::uuid AND a.from_record_id = c.id AND a.act = 'undone'
+  ) n
 ), acted AS (
   SELECT DISTINCT ON (a.act_id) a.*
   FROM record_act a JOIN chain c ON c.id = a.record_id

@@ -65,9 +65,20 @@ def target_of(principal: Principal, asked: Correction) -> Record | None:
             )
         if asked.key is not None and asked.key != record.key:
             raise BadInput.at("/key", "is not the key of this record")
+        _check_subject(asked, record)
         return record
     found = _matching(principal, asked)
     return find_record(principal.tenant_id, found.id) if found is not None else None
+
+
+def _check_subject(asked: Correction, record: Record) -> None:
+    """Raises BadInput when the case is one of another person, project, client or org than the record is about."""
+    kind, subject_id = record.subject_type, record.subject_id
+    if asked.subject is not None and asked.subject.type == kind and asked.subject.id != subject_id:
+        raise BadInput.at("/subject", "is not the subject of this record")
+    name = f"{kind}_id"
+    if name in asked.context.values and asked.context.values[name] != subject_id:
+        raise BadInput.at(f"/context/{name}", f"is not the {kind} that this record is about")
 
 
 def _matching(principal: Principal, asked: Correction) -> Candidate | None:
@@ -75,7 +86,7 @@ def _matching(principal: Principal, asked: Correction) -> Candidate | None:
         context=asked.context, keys=[asked.key or ""], subject=_named(principal, asked)
     )
     candidates = recall_candidates(principal, question, clock.now())
-    for fit in (Fit.POLICY, Fit.MATCH):
+    for fit in (Fit.POLICY, Fit.POINTER, Fit.MATCH):
         fitting = [one for one in candidates if one.fit is fit]
         if not fitting:
             continue

@@ -40,14 +40,18 @@ class Fit(IntEnum):
     OVERDUE = 0
     """Past its last day, and to be expired as it was met."""
     POLICY = 1
-    MATCH = 2
-    ELSEWHERE = 3
+    POINTER = 2
+    """A policy that an agent pointed at and nobody confirmed: none beside one that somebody else did."""
+    MATCH = 3
+    ELSEWHERE = 4
     """Remembered, but not for this context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`several_people`: whether those that fit alike are about more than one person."""
+    """`several_people`: whether those that fit alike are about more than one person. `is_upcoming`: it has just begun, and
+    takes the place of what else is in its slot.
+    """
 
     id: str
     key: str
@@ -69,6 +73,7 @@ class Candidate:
     trust: str
     captured_at: datetime
     recorded_at: datetime
+    is_upcoming: bool
     value_text: str | None
     several_people: bool = False
 
@@ -109,7 +114,7 @@ def decide(
 
     `is_named`: the caller named a subject; `own_subject`: the person that the caller is.
     """
-    for fit in (Fit.POLICY, Fit.MATCH, Fit.ELSEWHERE):
+    for fit in (Fit.POLICY, Fit.POINTER, Fit.MATCH, Fit.ELSEWHERE):
         fitting = [one for one in candidates if one.fit is fit]
         if not fitting:
             continue
@@ -118,7 +123,7 @@ def decide(
         if _are_about_several_people(fitting):
             return Verdict("ask", "subject-unnamed")
         best = best_of(fitting)
-        if fit is Fit.POLICY:
+        if fit in (Fit.POLICY, Fit.POINTER):
             return _of_policies(best)
         if len({one.value_text for one in best}) > 1:
             return Verdict("ask", "conflict", candidates=best)
@@ -131,7 +136,7 @@ def best_of(candidates: Sequence[Candidate]) -> list[Candidate]:
     rank = min(one.rank for one in candidates)
     best = sorted(
         (one for one in candidates if one.rank == rank),
-        key=lambda one: (one.recorded_at, one.id),
+        key=lambda one: (one.is_upcoming, one.recorded_at, one.id),
         reverse=True,
     )
     by_slot: dict[tuple[str, str, int, str], Candidate] = {}

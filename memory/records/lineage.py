@@ -156,7 +156,13 @@ def _tighten(tenant_id: UUID, child: Record, parent: Record, at: datetime) -> Re
         )
     if not after.is_pending:
         occupant = record_in_slot(
-            tenant_id, child.subject_type, child.subject_id, child.key, after.level, bindings_text
+            tenant_id,
+            child.subject_type,
+            child.subject_id,
+            child.key,
+            after.level,
+            bindings_text,
+            upcoming=child.is_upcoming,
         )
         after = replace(after, is_pending=occupant is not None and occupant.id != child.id)
     changes: dict[str, Any] = {

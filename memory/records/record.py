@@ -48,6 +48,7 @@ class Record:
     written_by_role: str
     recorded_at: datetime
     ended_at: datetime | None
+    is_upcoming: bool
     row_version: int
     request_digest: bytes | None
     value_text: str | None

@@ -123,13 +123,17 @@ def contradicts_a_person(
 
 
 def shadows_a_policy(tenant_id: UUID, draft: Draft) -> bool:
-    """Whether it is a policy where one is in use that no agent wrote, or that a person confirmed, in any slot."""
+    """Whether it is a policy where one is in use that no agent wrote, or that a person confirmed, in any slot.
+
+    Also one about something else: a person's context may name its project, client and org. Not one about another
+    person, project, client or org of the same kind, which no context names beside.
+    """
     if draft.authority != "policy":
         return False
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT 1 FROM memory_record WHERE tenant_id = %(tenant)s::uuid "
-            "AND subject_type = %(type)s::text AND subject_id = %(subject)s::text AND key = %(key)s::text "
+            "AND (subject_type <> %(type)s::text OR subject_id = %(subject)s::text) AND key = %(key)s::text "
             "AND authority = 'policy' AND status = 'active' AND review IS NULL "
             "AND (written_by_role <> 'agent' OR confirmed_at IS NOT NULL))",
             {

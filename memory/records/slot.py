@@ -1,9 +1,11 @@
 """What becomes of a write when its slot (subject, key, level, bindings) is filled. A pure decision.
 
 Source: the product contract, I8: the same value is the first record; a newer user's word supersedes; an inference
-against a person's word waits; anything else is told that the record changed.
+against a person's word waits; anything else is told that the record changed. A slot has two places: what holds now, and
+what will hold from a later day on; on that day the one takes the place of the other.
 """
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -21,6 +23,60 @@ class Outcome(Enum):
     CHANGED = "changed"
     POLICY = "policy"
     """A policy stands there, and only a policy takes its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Its active records: what holds now, and what will."""
+
+    present: Record | None = None
+    upcoming: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """`occupant`: the record that the outcome is about; `ends`: those whose place it takes at once."""
+
+    outcome: Outcome
+    occupant: Record | None = None
+    ends: tuple[Record, ...] = ()
+
+
+def filling(
+    slot: Slot, draft: Draft, *, begins_later: bool, speaks: bool, spoken_at: datetime
+) -> Filling:
+    """A write that begins later leaves what holds now in its place; one without a first day is about then, too."""
+    if begins_later:
+        # Of two words about a time to come, the newer one stands, whichever begins first.
+        undated = replace(draft, valid_from=None)
+        rival = slot.upcoming or slot.present
+        what = outcome(rival, undated, speaks=speaks, spoken_at=spoken_at)
+        if what is not Outcome.SUPERSEDE or rival is None:
+            return Filling(what, rival)
+        if rival is slot.present and _RANK[draft.source_type] <= _RANK[rival.source_type]:
+            return Filling(Outcome.INSERT, rival)
+        return Filling(what, rival, (rival,))
+    rival = slot.present or (slot.upcoming if draft.valid_from is None else None)
+    what = outcome(rival, draft, speaks=speaks, spoken_at=spoken_at)
+    is_users_word = speaks and draft.source_type in ("user_stated", "user_correction")
+    if rival is None or what not in (Outcome.SUPERSEDE, Outcome.FIRST):
+        return Filling(what, rival)
+    if rival is slot.upcoming:
+        # The same is said of now what was said of later: it holds from now on.
+        what = Outcome.SUPERSEDE if is_users_word else what
+        return Filling(what, rival, (rival,) if what is Outcome.SUPERSEDE else ())
+    if what is Outcome.FIRST:
+        return Filling(what, rival)
+    later = slot.upcoming
+    if later is None or draft.valid_from is not None or not is_users_word:
+        return Filling(what, rival, (rival,))
+    of_later = outcome(later, draft, speaks=speaks, spoken_at=spoken_at)
+    is_taken_back = of_later in (Outcome.SUPERSEDE, Outcome.FIRST)
+    return Filling(what, rival, (rival, later) if is_taken_back else (rival,))
+
+
+_RANK = {"user_stated": 1, "user_correction": 1, "system_record": 2, "agent_inferred": 3}
+"""As recall ranks them: of two in one slot, the one that begins later must not be outranked when it does."""
 
 
 def outcome(occupant: Record | None, draft: Draft, *, speaks: bool, spoken_at: datetime) -> Outcome:

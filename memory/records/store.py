@@ -5,7 +5,7 @@ head.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from hashlib import sha256
 from typing import Any
@@ -17,12 +17,17 @@ from memory.access import Principal
 from memory.errors import IdReused, RecordNotFound, constraint_errors
 from memory.records.guard import record_guard
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, Record, record_of
+from memory.records.shape import Draft
 from memory.records.words_searched import words_of_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """A record about to be written. `observed_run`: the run that an inference was seen in."""
+    """A record about to be written.
+
+    `observed_run`: the run that an inference was seen in. `is_upcoming`: it begins on a later day, and may have its slot
+    beside the record that holds until then.
+    """
 
     id: str
     subject_type: str
@@ -61,6 +66,25 @@ class NewRecord:
     ended_at: datetime | None = None
     deleted_at: datetime | None = None
     deleted_reason: str | None = None
+    is_upcoming: bool = False
+
+    @classmethod
+    def saying(
+        cls, said: Draft | Record, *, by: Principal, at: datetime, **decided: Any
+    ) -> "NewRecord":
+        """What a draft, or an earlier record, says, written by `by`; `decided`: what else is known of it, or known better."""
+        return cls(
+            **{
+                **{name: getattr(said, name) for name in _SAID},
+                "written_by": by.writer,
+                "written_by_role": by.role,
+                "recorded_at": at,
+                **decided,
+            }
+        )
+
+
+_SAID = {field.name for field in fields(NewRecord)} & {field.name for field in fields(Draft)}
 
 
 def lock_thing(tenant_id: UUID, subject_type: str, subject_id: str, key: str) -> None:
@@ -118,20 +142,28 @@ def readable_record(principal: Principal, record_id: str) -> Record:
 
 
 def record_in_slot(
-    tenant_id: UUID, subject_type: str, subject_id: str, key: str, level: str, bindings_text: str
+    tenant_id: UUID,
+    subject_type: str,
+    subject_id: str,
+    key: str,
+    level: str,
+    bindings_text: str,
+    *,
+    upcoming: bool = False,
 ) -> Record | None:
-    """The active record that fills the slot."""
+    """The active record that fills the slot; `upcoming`: the one that will, from a later day on."""
     found = find_records(
         tenant_id,
         "r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject_id)s::text AND r.key = %(key)s::text "
         "AND r.level = %(level)s::text AND r.bindings_hash = %(bindings_hash)s::bytea "
-        "AND r.status = 'active' AND r.review IS NULL",
+        "AND r.status = 'active' AND r.review IS NULL AND r.is_upcoming = %(upcoming)s::bool",
         {
             "subject_type": subject_type,
             "subject_id": subject_id,
             "key": key,
             "level": level,
             "bindings_hash": bindings_hash(bindings_text),
+            "upcoming": upcoming,
         },
     )
     return found[0] if found else None
@@ -181,7 +213,7 @@ _COLUMNS = (
         "request_digest",
         "status",
     ),
-    *("ended_at", "deleted_at", "deleted_reason"),
+    *("ended_at", "deleted_at", "deleted_reason", "is_upcoming"),
 )
 _TYPES = {
     "observations": "int",
@@ -199,6 +231,7 @@ _TYPES = {
     "disputed_at": "timestamptz",
     "deleted_at": "timestamptz",
     "hold_count": "int",
+    "is_upcoming": "bool",
 }
 
 _INSERT = f"""
@@ -318,6 +351,16 @@ def link_imported(
             "WHERE (o.subject_type, o.subject_id, o.key) = (n.subject_type, n.subject_id, n.key) "
             "ON CONFLICT ON CONSTRAINT record_supersession_one_successor DO NOTHING",
             {"tenant": tenant_id, "earlier": earlier, "later": later},
+        )
+
+
+def link_superseded(tenant_id: UUID, superseded_id: str, successor_id: str, at: datetime) -> None:
+    """Say of a record that has ended which one took its place."""
+    with constraint_errors(), connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO record_supersession (tenant_id, superseded_id, successor_id, superseded_at) "
+            "VALUES (%s::uuid, %s::text, %s::text, %s::timestamptz)",
+            [tenant_id, superseded_id, successor_id, at],
         )
 
 

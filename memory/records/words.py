@@ -98,12 +98,37 @@ def use_words(tenant_id: UUID, entry_ids: Iterable[str], *, act_id: UUID, at: da
             raise EvidenceUnresolved
 
 
-def run_of_evidence(tenant_id: UUID, ref: str) -> str:
-    """What tells one run's observation from another's: the run of a log entry, else the reference itself."""
+# Of a long run, what was written last: nobody's write waits for the rest to be read.
+_OBSERVED = """
+SELECT e.run_id FROM (
+  SELECT o.* FROM log_entry o WHERE o.tenant_id = %(tenant)s::uuid AND o.id = %(ref)s::text
+  UNION ALL
+  (SELECT o.* FROM log_entry o WHERE o.tenant_id = %(tenant)s::uuid AND o.run_id = %(ref)s::text
+   ORDER BY o.sequence DESC LIMIT 1000)
+) e
+WHERE e.writer = %(writer)s::text AND NOT starts_with(e.run_id, 'kindmem.') OR {rule}
+LIMIT 1
+"""
+
+
+def observed_run(principal: Principal, ref: str) -> str | None:
+    """The run that an inference's evidence names, by its id or by an entry's: what tells observations apart.
+
+    A run counts when the caller may read, or wrote, something in it. Where there is none, whoever decides for people
+    is believed, and the reference itself tells; an agent's counts for nothing.
+    """
+    rule, parameters = log_guard(principal, "e")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT run_id FROM log_entry WHERE tenant_id = %s::uuid AND id = %s::text",
-            [tenant_id, ref],
+            _OBSERVED.format(rule=rule),
+            {
+                "tenant": principal.tenant_id,
+                "ref": ref,
+                "writer": principal.writer,
+                **parameters,
+            },
         )
         row = cursor.fetchone()
-    return row[0] if row else ref
+    if row is not None:
+        return str(row[0])
+    return None if principal.is_agent else ref

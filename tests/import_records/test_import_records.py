@@ -18,8 +18,8 @@ from tests.builders import TenantKit
 from tests.commands.governance import governance
 from tests.import_records.files import codes, file_of, imported, stored, whole
 from tests.pages.people import person
-from tests.records.builders import a_record, body_of, valid
-from tests.records.conftest import Memory
+from tests.records.builders import a_record, body_of, utc_now, valid
+from tests.records.conftest import ANN, Memory
 
 COMMAND = "memory.management.commands.import_records"
 OLD = "2026-02-01T09:00:00Z"
@@ -244,6 +244,34 @@ def test_a_guess_against_a_persons_word_waits_for_a_decision(
     assert imported(acme, path)["pending"] == 1
     assert imported(acme, path)["pending"] == 1
     assert app.recall()["value"] == "aisle"
+
+
+def test_a_guess_is_no_more_believed_in_a_file_than_from_an_agent(
+    acme: TenantKit, app: Memory, tmp_path: Path
+) -> None:
+    """In a narrower slot than the person's word, or of what they had forgotten, whatever the file says of it."""
+    app.remember("aisle")
+    app.forget(app.remember("vegan", key="travel.meal")["id"])
+    guess: dict[str, Any] = {"source_type": "agent_inferred", "level": "task", "observations": 99}
+    narrow = whole("window", id="narrow", bindings={"trip_id": "T1"}, **guess)
+    early = whole("window", id="early", bindings={"trip_id": "T2"}, captured_at=OLD, **guess)
+    early["usage"]["last_confirmed_at"] = OLD
+    again = whole("meat", id="again", key="travel.meal", **guess)
+    told = imported(acme, file_of(tmp_path, narrow, early, again))
+    assert (told["pending"], told["added"]) == (3, 0)
+    for trip in ("T1", "T2"):
+        assert app.recall(context={**ANN, "trip_id": trip})["value"] == "aisle"
+    assert app.recall("travel.meal")["decision"] == "none"
+
+
+def test_a_guess_that_the_person_confirmed_since_is_taken_as_it_is(
+    acme: TenantKit, app: Memory, tmp_path: Path
+) -> None:
+    app.remember("aisle", captured_at=OLD)
+    guess = whole("window", id="g", source_type="agent_inferred", level="task", observations=3)
+    guess["usage"]["last_confirmed_at"] = utc_now()
+    assert imported(acme, file_of(tmp_path, guess))["added"] == 1
+    assert app.recall()["reason"] == "confirmed-inference"
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(

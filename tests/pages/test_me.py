@@ -66,6 +66,15 @@ def test_a_person_sees_their_own_memories_in_plain_words_and_nobody_elses(ann: P
     assert "2 memories are in use" in shown
 
 
+def test_what_begins_on_a_later_day_says_so_beside_what_holds_until_then(ann: Person) -> None:
+    remember(ann.kit, "aisle")
+    later = remember(ann.kit, "window", valid_from="2099-01-31")
+    shown = text_of(ann.get("memory/"))
+    assert "aisle" in shown
+    assert "from 2099-01-31" in shown
+    assert "from its first day on" in text_of(ann.get(f"memory/{later}/"))
+
+
 def test_an_owner_sees_no_other_persons_memories_on_the_persons_pages(acme: TenantKit) -> None:
     record = remember(acme, "aisle")
     owner = person(acme, "owner", subject="olga")

@@ -5,6 +5,8 @@ Values are unique tokens, so that finding one anywhere is finding that value.
 
 import itertools
 import json
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from memory.housekeeping import expire
 from memory.models.record import LEVELS
+from memory.records import clock
 from memory.records.bindings import covers
 from memory.records.lineage import TRUST
 from memory.records.record import Record
@@ -42,6 +46,7 @@ class RecordStates(RuleBasedStateMachine):
         self.forgotten: dict[str, tuple[str, str]] = {}
         self.statuses: dict[str, str] = {}
         self.receipts: list[str] = []
+        self.days = 0
         self.prefix = f"s{next(_tokens)}-"
 
     # ---- helpers of the machine ---------------------------------------------------------------------------------------------
@@ -52,8 +57,12 @@ class RecordStates(RuleBasedStateMachine):
     def _pick(self, number: int) -> str | None:
         return self.ids[number % len(self.ids)] if self.ids else None
 
+    def _today(self) -> AbstractContextManager[None]:
+        return clock.fixed_at(datetime.now(UTC) + timedelta(days=self.days))
+
     def _post(self, memory: Memory, path: str, body: Any, *statuses: int) -> Any:
-        answer = memory.client.post(path, body)
+        with self._today():
+            answer = memory.client.post(path, body)
         assert answer.status_code in statuses, (path, body, answer.status_code, answer.content)
         return answer.json()
 
@@ -78,10 +87,20 @@ class RecordStates(RuleBasedStateMachine):
         person=PEOPLE,
         bindings=BINDINGS,
         level=st.sampled_from(["instance", "task", "user"]),
+        begins=st.sampled_from([None, None, None, -400, 0, 1, 2]),
     )
-    def an_app_remembers(self, key: str, person: str, bindings: Any, level: str) -> None:
+    def an_app_remembers(
+        self, key: str, person: str, bindings: Any, level: str, begins: int | None
+    ) -> None:
+        """Of now, of once, or of a day to come."""
+        today = datetime.now(UTC).date() + timedelta(days=self.days)
         body = a_record(
-            self._value(), key=key, subject=self.prefix + person, bindings=bindings, level=level
+            self._value(),
+            key=key,
+            subject=self.prefix + person,
+            bindings=bindings,
+            level=level,
+            valid_from=None if begins is None else str(today + timedelta(days=begins)),
         )
         self._note(self._post(self.app, RECORDS, body, 201))
 
@@ -186,13 +205,32 @@ class RecordStates(RuleBasedStateMachine):
     def something_happens(self, bindings: Any) -> None:
         self._post(self.app, "/v1/memory/events", {"type": "moved", **bindings}, 200)
 
+    @rule(days=st.integers(0, 2))
+    def days_pass(self, days: int) -> None:
+        self.days += days
+        with self._today():
+            expire()
+        today = datetime.now(UTC).date() + timedelta(days=self.days)
+        for one in self._records():
+            is_served = one.status == "active" and one.review is None
+            if is_served and one.is_upcoming:
+                assert one.valid_from is not None
+                assert one.valid_from > today
+
     # ---- what always holds --------------------------------------------------------------------------------------------------
 
     @invariant()
     def the_rules_hold(self) -> None:
         records = {one.id: one for one in self._records()}
         slots = [
-            (one.subject_type, one.subject_id, one.key, one.level, one.bindings_text)
+            (
+                one.subject_type,
+                one.subject_id,
+                one.key,
+                one.level,
+                one.bindings_text,
+                one.is_upcoming,
+            )
             for one in records.values()
             if one.status == "active" and one.review is None
         ]
@@ -236,6 +274,10 @@ class RecordStates(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Every door, once everything is done."""
+        with self._today():
+            self._look()
+
+    def _look(self) -> None:
         doors: list[Any] = []
         for person in ("ann", "bob"):
             who = self.prefix + person

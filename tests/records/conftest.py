@@ -67,6 +67,12 @@ class Memory:
         }
         return body_of(self.client.post(f"/v1/memory/runs/{run}/log", body), 201)["id"]
 
+    def thinks(self, run: str, subject: str = "ann") -> dict[str, str]:
+        """Append a thought about somebody to a run; the evidence that it is of an inference."""
+        body = {"kind": "internal-thought", "scope": {"userId": subject}}
+        answer = self.client.post(f"/v1/memory/runs/{run}/log", body)
+        return {"kind": "trace", "ref": body_of(answer, 201)["id"]}
+
 
 @pytest.fixture
 def app(acme: TenantKit) -> Memory:

@@ -12,7 +12,7 @@ from tests.records.conftest import ANN, RECORDS, Memory, governance
 
 def infer(memory: Memory, value: Any = "aisle", times: int = 1, **changes: Any) -> dict[str, Any]:
     for number in range(times):
-        body = an_inference(value, evidence={"kind": "trace", "ref": f"run-{number}"}, **changes)
+        body = an_inference(value, evidence=memory.thinks(f"run-{number}"), **changes)
         record = body_of(memory.client.post(RECORDS, body), 201)
     return record
 
@@ -152,7 +152,7 @@ def test_an_event_expires_what_listens_in_its_case(
         bindings={"project_id": "p1", "team": "x"},
         revalidate_on=["x", "project_closed"],
     )
-    free = app.remember(3, key="c", revalidate_on=["project_closed"])
+    everywhere = app.remember(3, key="c", revalidate_on=["project_closed"])
     kept = [
         app.remember(4, key="d", bindings={"project_id": "p2"}, revalidate_on=["project_closed"]),
         app.remember(5, key="e", bindings={"project_id": "p1"}, revalidate_on=["project_opened"]),
@@ -169,8 +169,8 @@ def test_an_event_expires_what_listens_in_its_case(
         ),
     ]
     expired = agent.emit("project_closed", project_id="p1", team="x")
-    assert set(expired) == {hit["id"], both["id"], free["id"]}
-    assert {one["id"] for one in app.list()} == {one["id"] for one in kept}
+    assert set(expired) == {hit["id"], both["id"]}
+    assert {one["id"] for one in app.list()} == {one["id"] for one in (everywhere, *kept)}
     stored = app.get(hit["id"])
     assert (stored["lifecycle"]["status"], stored["value"]) == ("expired", None)
     assert app.recall("a", context={**ANN, "project_id": "p1"})["decision"] == "none"
@@ -178,8 +178,10 @@ def test_an_event_expires_what_listens_in_its_case(
     assert (entry["type"], entry["event"], entry["recordCount"]) == (
         "record.expired",
         "project_closed",
-        3,
+        2,
     )
+    # What an application says of a case ends what applies everywhere, too.
+    assert app.emit("project_closed", project_id="p1", team="x") == [everywhere["id"]]
 
 
 def test_an_event_reaches_only_what_the_key_may_write_and_only_its_person(
@@ -188,7 +190,8 @@ def test_an_event_reaches_only_what_the_key_may_write_and_only_its_person(
     ann = app.remember(1, key="a", revalidate_on=["moved"])
     bob = app.remember(1, key="a", subject="bob", revalidate_on=["moved"])
     narrow = Memory(acme.client("agent", users=["bob"]))
-    assert narrow.emit("moved", city="Pune") == [bob["id"]]
+    assert narrow.emit("moved", user_id="ann") == []
+    assert narrow.emit("moved", user_id="bob") == [bob["id"]]
     assert app.emit("moved", user_id="bob") == []
     assert app.emit("moved", user_id="ann") == [ann["id"]]
 

@@ -3,10 +3,16 @@
 from typing import Any
 
 import pytest
+from django.conf import settings
 
+from memory.actions.correct import correct
 from memory.records import clock
+from memory.records.bindings import read_context
+from memory.records.correction_target import Correction
+from memory.tenancy import tenant_context
 from tests.at_once import at_once
 from tests.builders import ApiClient, TenantKit
+from tests.pages.people import person
 from tests.records.builders import a_record, an_inference, body_of, refusal, valid
 from tests.records.conftest import ANN, RECORDS, Memory, governance
 
@@ -230,6 +236,28 @@ def test_a_correction_of_what_is_about_an_org_is_about_whom_the_caller_may_write
     assert of_user["subject"] == {"type": "user", "id": "ann"}
 
 
+def test_a_correction_by_id_is_refused_in_another_persons_case(app: Memory) -> None:
+    record = app.remember("aisle")
+    of_org = app.remember("x", key="k.org", subject={"type": "org", "id": "acme"}, level="org")
+    bob = {"user_id": "bob", "trip_id": "T1"}
+    for about, body, path in (
+        (record, {"context": bob}, "/context/user_id"),
+        (
+            record,
+            {"context": {"trip_id": "T1"}, "subject": {"type": "user", "id": "bob"}},
+            "/subject",
+        ),
+        (of_org, {"context": {"org_id": "other", "trip_id": "T1"}}, "/context/org_id"),
+    ):
+        answer = app.client.post(f"{RECORDS}/{about['id']}/correct", {"new_value": "z", **body})
+        assert [one["path"] for one in refusal(answer, 400, "bad-input")["issues"]] == [path]
+    assert {one["value"] for one in app.list()} == {"aisle", "x"}
+    # Whoever is in the room may be named where the record is about none of them.
+    said = {"new_value": "y", "context": bob}
+    made = body_of(app.client.post(f"{RECORDS}/{of_org['id']}/correct", said), 201)["record"]
+    assert made["subject"] == {"type": "org", "id": "acme"}
+
+
 def test_whoever_saw_something_else_is_told_the_difference(app: Memory) -> None:
     first = app.remember("aisle", bindings={"trip_id": "T1"})
     app.correct("window", expect=first["id"])
@@ -340,3 +368,14 @@ def test_corrections_at_once_leave_one_active_and_tell_the_others(live_acme: Ten
     assert len(app.list(status="superseded")) == done
     chain = {one["id"]: one["correction"]["superseded_by"] for one in app.list(status="superseded")}
     assert len(set(chain.values())) == len(chain)
+
+
+def test_a_person_on_their_page_is_named_by_the_page(acme: TenantKit) -> None:
+    ann = person(acme, "person", subject="ann")
+    asked = Correction(
+        new_value="window", context=read_context({**ANN, "trip_id": "T1"}), key="travel.seat"
+    )
+    with tenant_context(acme.id):
+        made = correct(principal=ann.principal, asked=asked).record
+    assert made is not None
+    assert made.captured_by == f"page@{settings.KINDMEM_VERSION}"

@@ -1,13 +1,16 @@
 """Forgetting: a tombstone at once, everything derived along, and no way back in."""
 
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
+from memory import housekeeping
 from memory.models import MemoryRecord, PendingAct, RecordValue, SealedCopy
-from memory.records import clock
+from memory.records import clock, fingerprints
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.records.builders import a_record, an_inference, body_of, refusal, valid
@@ -265,3 +268,39 @@ def test_ids_of_records_the_caller_may_not_see_are_counted_and_not_named(
     assert receipt["tombstoned"] == [record["id"]]
     assert receipt["tombstone_count"] == 1 + count
     assert app.list(subject_id="bob") == []
+
+
+def test_no_work_in_the_background_brings_it_back(live_acme: TenantKit) -> None:
+    """Re-indexing, filling in vectors, sweeping, expiring: the value is nowhere afterwards."""
+    app = Memory(live_acme.client("app", users=["ann"]))
+    record = app.remember(SECRET, key="contact.phone")
+    app.forget(record["id"])
+    for work in (
+        housekeeping.reindex,
+        housekeeping.fill_in_vectors,
+        housekeeping.sweep,
+        housekeeping.expire,
+        housekeeping.destroy_undo_copies,
+    ):
+        work()
+    assert app.list(q=SECRET) == []
+    assert app.get(record["id"])["value"] is None
+    assert app.recall("contact.phone")["decision"] == "none"
+    with tenant_context(live_acme.id):
+        assert not RecordValue.objects.exists()
+
+
+def test_a_digest_of_the_forgotten_takes_a_key_that_is_not_in_the_database(
+    acme: TenantKit, app: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has the database can't test a guess."""
+    app.forget(app.remember(SECRET, key="contact.phone")["id"])
+    about = (acme.id, "user", "ann", "contact.phone")
+    with tenant_context(acme.id), connection.cursor() as cursor:
+        cursor.execute("SELECT digest FROM forgotten_fingerprint")
+        kept = {bytes(row[0]) for row in cursor.fetchall()}
+    assert {fingerprints.of_value(*about, SECRET), fingerprints.of_key(*about)} == kept
+    monkeypatch.setattr(
+        settings, "KINDMEM_STATE", replace(settings.KINDMEM_STATE, fingerprint_key=b"a guess" * 5)
+    )
+    assert not {fingerprints.of_value(*about, SECRET), fingerprints.of_key(*about)} & kept

@@ -1,13 +1,16 @@
 """Recall's mechanics: one key, several, a prefix, a past moment; what it counts, logs and costs."""
 
+import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memory.records import clock
+from memory.records.decision import Reason
 from tests.at_once import at_once
 from tests.builders import ApiClient, TenantKit
 from tests.records.builders import a_record, an_inference, body_of, refusal
@@ -222,3 +225,29 @@ def test_what_waits_for_review_is_not_recalled_listed_or_read(acme: TenantKit) -
     assert [one["id"] for one in body_of(app.get(RECORDS), 200)["data"]] == [said["id"]]
     refusal(app.get(f"{RECORDS}/{waits['id']}"), 404, "record-not-found")
     refusal(acme.client("admin").get(f"{RECORDS}/{waits['id']}"), 404, "record-not-found")
+
+
+def test_what_steers_a_recall_is_matched_like_everything_else(acme: TenantKit) -> None:
+    """A correction leaves control keys out of what it binds to; recall never does."""
+    app = acme.client("app", users=["ann"])
+    for name, value in (
+        ("agent", "booker@1"),
+        ("route", "fix-value"),
+        ("message_ref", "m1"),
+        ("confirmation_ref", "c1"),
+        ("consequential", False),
+        ("user_id", "ann"),
+    ):
+        key = f"bound.{name}"
+        remember(app, "here", key=key, bindings={name: value})
+        here = {"key": key, "context": {"user_id": "ann", name: value}}
+        assert body_of(app.post(RECALL, here), 200)["decision"] == "apply", name
+        without = {"key": key, "context": {}, "subject": {"type": "user", "id": "ann"}}
+        assert body_of(app.post(RECALL, without), 200)["reason"] == "out-of-context", name
+
+
+def test_the_reasons_are_those_that_the_page_lists() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/records.md").read_text()
+    table = page.split("| reason | decision | when |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall("`(.*?)`", "".join(rows))) == sorted(get_args(Reason))

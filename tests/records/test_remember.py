@@ -1,11 +1,17 @@
 """Remembering: shape, what the server owns, who may, and what becomes of the same thing again."""
 
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
-from tests.builders import TenantKit
+from memory.canonical import canonical
+from memory.records.shape import RECORD_SCHEMA
+from tests.at_once import at_once
+from tests.builders import ApiClient, TenantKit
 from tests.records.builders import a_record, an_inference, body_of, refusal, valid
+from tests.records.conftest import Memory
 
 PATH = "/v1/memory/records"
 
@@ -270,14 +276,18 @@ def test_a_users_word_supersedes_the_same_guess(acme: TenantKit) -> None:
 def test_an_inference_from_another_run_counts_once_more_and_from_the_same_run_not(
     acme: TenantKit,
 ) -> None:
-    agent = acme.client("agent", users=["ann"])
-    counts = [
-        body_of(agent.post(PATH, an_inference(evidence={"kind": "trace", "ref": run})), 201)[
-            "source"
-        ]["observations"]
-        for run in ("run-1", "run-1", "run-2", "run-2", "run-3")
-    ]
-    assert counts == [1, 1, 2, 2, 3]
+    agent = Memory(acme.client("agent", users=["ann"]))
+
+    def observations(evidence: dict[str, str]) -> int:
+        body = an_inference(evidence=evidence)
+        return body_of(agent.client.post(PATH, body), 201)["source"]["observations"]
+
+    runs = ("run-1", "run-1", "run-2", "run-2", "run-3")
+    assert [observations(agent.thinks(run)) for run in runs] == [1, 1, 2, 2, 3]
+    # A run may be named by its own id as well.
+    agent.thinks("run-4")
+    by_id = [observations({"kind": "trace", "ref": run}) for run in ("run-3", "run-4", "run-4")]
+    assert by_id == [3, 4, 4]
 
 
 def test_another_value_in_the_slot_is_told_with_the_active_id(acme: TenantKit) -> None:
@@ -363,3 +373,66 @@ def test_an_auditor_gets_values_for_a_reason_that_is_logged_first(acme: TenantKi
     body_of(app.get(path, why), 200)
     log = body_of(auditor.get("/v1/memory/runs/kindmem.governance/log"), 200)["data"]
     assert sum(one["payload"]["type"] == "record.revealed" for one in log) == 4
+
+
+def test_the_schema_is_the_one_that_was_agreed() -> None:
+    """Byte for byte in its canonical form: a change of the shape is a change of the agreement."""
+    digest = sha256(canonical(RECORD_SCHEMA).encode()).hexdigest()
+    assert digest == "b6f6ca96936c75bba307142a1b357ebc9ae4e19664b11b31d4494e28060c9525"
+
+
+def test_each_filter_of_the_list_leaves_out_what_does_not_fit(acme: TenantKit) -> None:
+    app = acme.client("app", users=["ann", "bob"], projects=["p1"])
+    project = {"type": "project", "id": "p1"}
+    bodies = {
+        "plain": a_record(id="plain"),
+        "bobs": a_record(id="bobs", subject="bob"),
+        "of-project": a_record(id="of-project", subject=project, level="project"),
+        "other-key": a_record("apples", id="other-key", key="food.fruit"),
+        "fact": a_record(id="fact", key="k.fact", authority="fact"),
+        "narrow": a_record(id="narrow", key="k.narrow", level="task"),
+        "copied": a_record(id="copied", key="k.copied", source_type="system_record"),
+    }
+    for body in bodies.values():
+        body_of(app.post(PATH, body), 201)
+    body_of(app.post(f"{PATH}/plain/forget", {}), 200)
+    everything = set(bodies) - {"plain"}
+
+    def found(**query: Any) -> set[str]:
+        return {one["id"] for one in body_of(app.get(PATH, query), 200)["data"]}
+
+    assert found() == everything
+    assert found(status="deleted") == {"plain"}
+    assert found(subject_id="bob") == {"bobs"}
+    assert found(subject_type="project") == {"of-project"}
+    assert found(key="food.fruit") == {"other-key"}
+    assert found(q="apples") == {"other-key"}
+    assert found(authority="fact") == {"fact"}
+    assert found(level="task") == {"narrow"}
+    assert found(source_type="system_record") == {"copied"}
+    assert found(subject_id="bob", authority="fact") == set()
+    for unknown in ({"status": "pending"}, {"level": "wide"}, {"source_type": "x"}):
+        refusal(app.get(PATH, unknown), 400, "bad-input")
+    refusal(app.get(PATH, {"subject": "ann"}), 400, "unknown-field")
+
+
+@pytest.mark.races
+def test_the_same_slot_filled_at_once_has_one_active_record(live_acme: TenantKit) -> None:
+    token = live_acme.token("app", users=["ann"])
+    later = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
+
+    def remember(number: int) -> int:
+        body = a_record(number, valid_from=later if number % 2 else None)
+        return ApiClient(token).post(PATH, body).status_code
+
+    answers = at_once(12, remember)
+    assert set(answers) <= {201, 409}
+    app = live_acme.client("app", users=["ann"])
+    active = body_of(app.get(PATH), 200)["data"]
+    begins = [one["scope"]["valid_from"] for one in active]
+    assert len(begins) == len(set(begins))
+    assert begins.count(None) == 1
+    ended = body_of(app.get(PATH, {"status": "superseded"}), 200)["data"]
+    successors = [one["correction"]["superseded_by"] for one in ended]
+    assert None not in successors
+    assert len(active) + len(ended) == answers.count(201)

@@ -105,7 +105,7 @@ def test_a_word_older_than_the_record(app: Memory, agent: Memory) -> None:
     old = app.says(text="yes")
     guess = body_of(agent.client.post(RECORDS, an_inference()), 201)
     for number in (2, 3):
-        body = an_inference(evidence={"kind": "trace", "ref": f"run-{number}"})
+        body = an_inference(evidence=agent.thinks(f"run-{number}"))
         body_of(agent.client.post(RECORDS, body), 201)
     body_of(agent.client.post(f"{RECORDS}/{guess['id']}/confirm", {"evidence": message(old)}), 202)
     assert app.recall()["decision"] == "ask"
@@ -151,6 +151,57 @@ def test_ninety_nine_observations_and_a_confirmation_of_its_own(app: Memory, age
     assert app.recall()["decision"] == "ask"
     wide = an_inference(observations=99, usage=usage, level="user", key="k.wide")
     refusal(agent.client.post(RECORDS, wide), 422, "invariant-violated")
+
+
+def test_runs_that_there_are_not(acme: TenantKit, app: Memory, agent: Memory) -> None:
+    """Nor runs that it can't read, and one run in many messages."""
+    others = Memory(acme.client("agent", users=["carl"]))
+    known = agent.thinks("run-1")
+    refs = ["made-up-1", "made-up-2", others.thinks("run-of-carl", "carl")["ref"], "run-of-carl"]
+    refs += ["kindmem.governance", known["ref"], agent.thinks("run-1")["ref"], "run-1"]
+    for ref in refs:
+        body = an_inference(evidence={"kind": "trace", "ref": ref})
+        record = body_of(agent.client.post(RECORDS, body), 201)
+    # The first one, whatever it named, and the one run that there is.
+    assert record["source"]["observations"] == 2
+    app.confirm(record["id"])
+    assert app.recall()["decision"] == "ask"
+
+
+def test_a_policy_of_its_own_about_a_person_beside_an_orgs(
+    acme: TenantKit, app: Memory, agent: Memory
+) -> None:
+    rule = {"key": "expense.limit", "authority": "policy"}
+    own = an_inference(None, **rule, source_of_truth="https://evil.example.com/x")
+    early = body_of(agent.client.post(RECORDS, own), 201)["id"]
+    admin = Memory(acme.client("admin"))
+    org = {"type": "org", "id": "acme"}
+    theirs = admin.remember(
+        None, **rule, subject=org, level="org", source_of_truth="https://acme.example.com/limit"
+    )["id"]
+    # The narrower pointer was there first: still it is no policy beside one that somebody else set.
+    reader = Memory(acme.client("agent", users=["ann"], orgs=["acme"]))
+    context = {**ANN, "org_id": "acme", "trip_id": "T1"}
+    assert reader.recall("expense.limit", context=context)["record_id"] == theirs
+    late = an_inference(
+        None, **rule, source_of_truth="https://evil.example.com/y", bindings={"trip_id": "T1"}
+    )
+    body_of(reader.client.post(RECORDS, late), 202)
+    assert reader.recall("expense.limit", context=context)["record_id"] == theirs
+    # A person who confirmed it stands for it.
+    app.confirm(early)
+    assert reader.recall("expense.limit", context=context)["record_id"] == early
+
+
+def test_an_event_that_names_somebody_elses_case(app: Memory, agent: Memory) -> None:
+    """It ends nothing of everybody's: only what shares a binding with it, or is about whom it names."""
+    app.remember("aisle", revalidate_on=["moved"])
+    app.remember("x", key="k.x", bindings={"trip_id": "T1"}, revalidate_on=["moved"])
+    before = served_without_usage(app)
+    for bindings in ({"made_up": 1}, {"trip_id": "T2"}, {"user_id": "bob"}, {"project_id": "p1"}):
+        assert agent.emit("moved", **bindings) == []
+    assert served_without_usage(app) == before
+    assert len(agent.emit("moved", **ANN)) == 2
 
 
 def test_a_widening_that_it_claims_was_confirmed(app: Memory, agent: Memory) -> None:

@@ -99,7 +99,7 @@ def test_inferred_as_explicit_a_guess_is_asked_however_often_until_confirmed(
     agent: Memory, app: Memory
 ) -> None:
     for number in range(6):
-        body = an_inference("vegan", key="meal", evidence={"kind": "trace", "ref": f"run-{number}"})
+        body = an_inference("vegan", key="meal", evidence=agent.thinks(f"run-{number}"))
         record = body_of(agent.client.post(RECORDS, body), 201)
         answer = agent.recall("meal")
         assert (answer["decision"], answer["source_type"]) == ("ask", "agent_inferred")

@@ -213,7 +213,8 @@ class Events(ApiView):
     @operation(
         id="memory.emitEvent",
         summary="Say that something happened: what listens for it expires",
-        description="`type`, and beside it the bindings of the case, such as `project_id`. An agent's event must name a case.",
+        description="`type`, and beside it the bindings of the case, such as `project_id`. An agent's event must name a case, "
+        "and reaches only what is of it.",
         ability="emit",
         body=EVENT,
         answers={200: EMITTED},
