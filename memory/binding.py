@@ -288,7 +288,11 @@ def _result(work: Callable[[], T], invalid: ErrorCode) -> Result[T]:
     try:
         return Ok(work())
     except DomainError as error:
-        code = _OF_DOMAIN.get(error.code, invalid)
+        # A model that doesn't answer is `unavailable` over HTTP; here its own code says what it did.
+        if isinstance(error.__cause__, EmbeddingError):
+            code: ErrorCode = error.__cause__.code  # type: ignore[assignment]  # its codes are ours
+        else:
+            code = _OF_DOMAIN.get(error.code, invalid)
         return Err(MemoryFailure(code, str(error), error.code, error.details))
     except admission.BadInput as error:
         return Err(

@@ -4,6 +4,7 @@ The database gives the times: the first write's is the clock, a later revision's
 clock does, so that `as of` always finds exactly one. How long a fact is kept is `fact_windows`, in SQL, and nowhere else.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,7 @@ from memory.errors import IdTaken, constraint_errors
 from memory.fact_shape import FactView, Retention, SealedContent, Source, Subject
 from memory.ids import new_text_id
 from memory.queries.run_log import log_guard
+from memory.search.wording import wording
 from memory.write_policy import WritePolicy
 
 
@@ -24,7 +26,8 @@ from memory.write_policy import WritePolicy
 class RevisionRow:
     """What one revision says. `verified_by` goes with trust `verified`; `generated_run_id` None: the causes' run, for an agent.
 
-    keeps_freshness: the source is as it was checked before; else its freshness starts with this revision.
+    keeps_freshness: the source is as it was checked before; else its freshness starts with this revision. words: the digest
+    of the content's words; keeps_wording: it says what the revision before says.
     """
 
     content: SealedContent
@@ -41,6 +44,8 @@ class RevisionRow:
     verified_by: str | None = None
     generated_run_id: str | None = None
     keeps_freshness: bool = False
+    words: bytes | None = None
+    keeps_wording: bool = False
 
 
 def trust_of(principal: Principal) -> str:
@@ -107,8 +112,10 @@ opening AS MATERIALIZED (
     LATERAL {_WINDOWS.format(first_write="at", unverified_until="u.until")} w
 ), head AS (
   INSERT INTO fact
-    (tenant_id, id, type, scope_text, current_version, created_at, expires_at, keep_ends_at, keep_reason, unverified_until)
-  SELECT %(tenant)s::uuid, %(id)s::text, %(type)s::text, %(scope)s::text, 1, at, expires_at, keep_ends_at, keep_reason, until
+    (tenant_id, id, type, scope_text, current_version, created_at, expires_at, keep_ends_at, keep_reason, unverified_until,
+     wording)
+  SELECT %(tenant)s::uuid, %(id)s::text, %(type)s::text, %(scope)s::text, 1, at, expires_at, keep_ends_at, keep_reason, until,
+         %(wording)s::bytea
   FROM opening
   RETURNING id
 ), revision AS (
@@ -139,7 +146,8 @@ WITH closed AS (
 ), head AS (
   UPDATE fact f
   SET current_version = %(version)s::int, expires_at = opening.expires_at, keep_ends_at = opening.keep_ends_at,
-      keep_reason = opening.keep_reason, unverified_until = opening.until
+      keep_reason = opening.keep_reason, unverified_until = opening.until,
+      wording = CASE WHEN %(keeps_wording)s::bool THEN f.wording ELSE %(wording)s::bytea END
   FROM opening, revision WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text
 ), {_PARTS}
 SELECT %(created_at)s::timestamptz, recorded_at, supersedes, generated_run_id, expires_at, keep_ends_at, keep_reason, until,
@@ -180,6 +188,8 @@ def insert_revision(
     revision_id = new_text_id()
     identity = {
         "id": replaced.id,
+        "type": replaced.type,
+        "scope": replaced.scope_text,
         "version": replaced.version + 1,
         "revision": revision_id,
         "created_at": replaced.created_at,
@@ -246,6 +256,8 @@ def _execute(
         "verified_by": row.verified_by,
         "attributed_kind": row.attributed_kind,
         "attributed_id": row.attributed_id,
+        "wording": _wording(row, identity),
+        "keeps_wording": row.keeps_wording,
         "writer": principal.writer,
         "writer_role": principal.role,
     }
@@ -255,6 +267,17 @@ def _execute(
     if written is None:
         raise RuntimeError("a revision was written without the lock of its fact")
     return written
+
+
+def _wording(row: RevisionRow, identity: dict[str, Any]) -> bytes | None:
+    return wording(
+        row.words,
+        type=identity["type"],
+        scope=json.loads(identity["scope"]),
+        subjects=[(subject.kind, subject.id) for subject in row.subjects],
+        times=(row.valid_from, row.valid_until),
+        sources=(row.source.uri if row.source else None, row.content.ref),
+    )
 
 
 def _subjects_text(subjects: tuple[Subject, ...]) -> str | None:

@@ -1,12 +1,16 @@
 """The five methods of the Python binding, and the typed errors they answer."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from django.db import OperationalError
+from django.test import override_settings
 
+from memory import binding as module
 from memory.binding import (
     AppendLogInput,
     Err,
+    ErrorCode,
     ListFactsInput,
     MemoryBinding,
     Ok,
@@ -14,7 +18,15 @@ from memory.binding import (
     SearchByKeywordInput,
     SearchBySemanticInput,
 )
+from memory.embeddings.provider import (
+    EmbeddingBadAnswer,
+    EmbeddingError,
+    EmbeddingTimeout,
+    EmbeddingUnavailable,
+    provider_registered,
+)
 from tests.builders import TenantKit
+from tests.search.providers import StubProvider
 
 
 @pytest.fixture
@@ -153,3 +165,74 @@ def test_both_searches_find_a_fact_with_scores(acme: TenantKit, binding: MemoryB
     assert (
         error(binding.search_by_keyword(SearchByKeywordInput("acme", "  "))).code == "invalid-fact"
     )
+
+
+def test_the_error_codes_are_those_of_the_memory_contract_and_of_the_embedding_errors() -> None:
+    of_the_contract = {
+        "invalid-log-entry",
+        "invalid-fact",
+        "fact-not-found",
+        "log-not-found",
+        "refresh-handler-missing",
+        "retention-violation",
+        "persistence-error",
+    }
+    kinds = [EmbeddingError, *EmbeddingError.__subclasses__()]
+    kinds += EmbeddingUnavailable.__subclasses__()
+    assert set(get_args(ErrorCode)) == of_the_contract | {kind.code for kind in kinds}
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (EmbeddingUnavailable("stub", "answered 503"), "embedding-unavailable"),
+        (EmbeddingTimeout("stub", "not there in time"), "embedding-timeout"),
+        (EmbeddingBadAnswer("stub", "answered no vector"), "embedding-bad-answer"),
+    ],
+)
+def test_a_model_that_does_not_answer_is_said_by_its_own_code(
+    binding: MemoryBinding, failure: EmbeddingError, code: str
+) -> None:
+    down = StubProvider(failure=failure)
+    with (
+        override_settings(KINDMEM_EMBEDDINGS="none"),
+        provider_registered(down, as_default=True),
+    ):
+        assert error(binding.search_by_semantic(SearchBySemanticInput("acme", "x"))).code == code
+    with override_settings(KINDMEM_EMBEDDINGS="none"):
+        failed = error(binding.search_by_semantic(SearchBySemanticInput("acme", "x")))
+    assert (failed.code, failed.rule) == ("embedding-model-missing", "semantic-unavailable")
+
+
+def test_a_database_that_fails_is_a_persistence_error(
+    binding: MemoryBinding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*given: Any, **more: Any) -> Any:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(module, "list_facts", fails)
+    failed = error(binding.list_facts(ListFactsInput("acme")))
+    assert failed.code == "persistence-error"
+    assert "closed the connection" not in failed.message
+
+
+def test_every_method_names_its_tenant_and_refuses_any_other(binding: MemoryBinding) -> None:
+    for result in (
+        binding.list_facts(ListFactsInput("globex")),
+        binding.search_by_keyword(SearchByKeywordInput("globex", "x")),
+        binding.search_by_semantic(SearchBySemanticInput("globex", "x")),
+        binding.read_log(ReadLogInput("globex", "r1")),
+        binding.append_log(AppendLogInput("globex", "r1", "tool-call", {"projectId": "p1"})),
+    ):
+        failed = error(result)
+        assert failed.code in ("invalid-fact", "invalid-log-entry")
+        assert failed.details["issues"][0]["path"] == "/tenant_id"
+
+
+def test_what_the_key_may_not_is_refused_as_over_http(acme: TenantKit) -> None:
+    reads = MemoryBinding.for_token(acme.token("agent", projects=["p1"], may=["read"]))
+    appends = MemoryBinding.for_token(acme.token("agent", projects=["p1"], may=["append"]))
+    given = AppendLogInput("acme", "r1", "tool-call", {"projectId": "p1"})
+    assert error(reads.append_log(given)).rule == "permission-denied"
+    assert error(appends.list_facts(ListFactsInput("acme"))).rule == "permission-denied"
+    assert error(appends.read_log(ReadLogInput("acme", "r1"))).rule == "permission-denied"

@@ -10,22 +10,45 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from corrections.forms import NewRouteForm, RouteForm
 from corrections.htmx import render_page
+from corrections.paging import address
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.register_route import change_route, register_route
+from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput, RouteExists, RouteNotFound
-from memory.records.routes import find_route, find_routes
+from memory.records.routes import find_route, own_routes, routes_named
+
+ROUTES_A_PAGE = 100
 
 
 @require_GET
 @in_tenant(*APPOINTING)
 def routes(visit: Visit) -> HttpResponse:
-    found = list(find_routes(visit.principal).values())
+    after = _position(visit)
+    found = own_routes(visit.principal, after=after, limit=ROUTES_A_PAGE + 1)
+    shown, older = found[:ROUTES_A_PAGE], None
+    if len(found) > ROUTES_A_PAGE:
+        place = [shown[-1].is_configured, shown[-1].name]
+        older = address(
+            visit.request, after=make_cursor(visit.principal, "correction-routes", {}, place)
+        )
     context = {
-        "unconfigured": [route for route in found if not route.is_configured],
-        "own": [route for route in found if route.is_configured and not route.is_built_in],
-        "built_in": [route for route in found if route.is_built_in],
+        "unconfigured": [route for route in shown if not route.is_configured],
+        "own": [route for route in shown if route.is_configured],
+        "built_in": list(routes_named(visit.principal).values()),
+        "is_first": after is None,
+        "older": older,
+        "newest": visit.request.path if after else None,
     }
     return render_page(visit.request, "govern/routes.html", context)
+
+
+def _position(visit: Visit) -> tuple[bool, str] | None:
+    given = visit.request.GET.get("after") or None
+    try:
+        place = read_cursor(visit.principal, "correction-routes", {}, given)
+    except BadInput:
+        return None  # not a place in this list: start from its beginning
+    return (place[0], place[1]) if place else None
 
 
 @require_http_methods(["GET", "POST"])

@@ -33,7 +33,7 @@ from memory.log_entry import StoredEntry
 from memory.queries.record_history import PastAct, record_history
 from memory.queries.run_log import entry_by_id
 from memory.records.record import Record
-from memory.records.routes import find_routes
+from memory.records.routes import routes_named
 
 MEMORIES_A_PAGE = 30
 QUOTE_MAX = 600
@@ -109,7 +109,7 @@ def _parts(request: HttpRequest, states: dict[str, int]) -> list[Part]:
 @in_tenant()
 def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
     record = correctable_record(visit, record_id)
-    routes = find_routes(visit.principal)
+    routes = routes_named(visit.principal, [record.route])
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)
     quoted = quoted_entry(visit, record.evidence_ref)

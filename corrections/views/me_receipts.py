@@ -16,7 +16,7 @@ from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
 from memory.errors import BadInput, DomainError
 from memory.hashing import tag
-from memory.records.routes import find_routes
+from memory.records.routes import routes_named
 
 RECEIPTS_A_PAGE = 40
 
@@ -32,7 +32,7 @@ def receipt_page(visit: Visit, number: str, *, error: DomainError | None = None)
     found, key = my_receipt(visit.principal, number)
     values = values_of(visit.principal, [*found.before_ids, *found.after_ids])
     before, scope = found.state_before, json.loads(found.scope_text)
-    routes = find_routes(visit.principal)
+    routes = routes_named(visit.principal, [found.route])
     now = timezone.now()
     context = {
         "receipt": found,
@@ -68,7 +68,7 @@ def receipts(visit: Visit) -> HttpResponse:
     if len(found) > RECEIPTS_A_PAGE:
         last = shown[-1]
         older = address(request, after=f"{last.made_at.isoformat()}_{last.number}")
-    routes = find_routes(visit.principal)
+    routes = routes_named(visit.principal, [one.route for one in shown])
     now = timezone.now()
     rows = []
     for one in shown:

@@ -19,7 +19,7 @@ from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput
-from memory.records.routes import find_routes
+from memory.records.routes import routes_named
 
 ROWS_A_PAGE = 40
 
@@ -46,7 +46,7 @@ def what_ended(visit: Visit) -> HttpResponse:
         last = shown[-1]
         cursor = make_cursor(visit.principal, "register", bound, [last.at.isoformat(), last.place])
         older = address(request, after=cursor)
-    routes = find_routes(visit.principal)
+    routes = routes_named(visit.principal, [one.route for one in shown if one.route])
     context = {
         "form": form,
         "chips": chips(request, form),

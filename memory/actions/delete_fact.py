@@ -24,7 +24,8 @@ WITH closed AS (
   WHERE r.tenant_id = %(tenant)s::uuid AND r.fact_id = %(id)s::text AND r.version = %(version)s::int AND r.invalidated_at IS NULL
   RETURNING r.invalidated_at AS at
 ), head AS (
-  UPDATE fact f SET deleted_at = closed.at FROM closed WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text
+  UPDATE fact f SET deleted_at = closed.at, wording = NULL FROM closed
+  WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text
 )
 SELECT at FROM closed
 """

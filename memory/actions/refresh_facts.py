@@ -35,7 +35,7 @@ from memory.queries.facts import current_fact
 from memory.refresh.handler import Fetched, RefreshRequest, Unchanged
 from memory.refresh.look import Failed, Found, look_at_all
 from memory.refresh.registry import TenantHandlers, tenant_handlers
-from memory.search.index import EMBED_WITHIN_SECONDS
+from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan
 from memory.tenancy import tenant_context
 
 SECONDS_IN_ALL = 2.0
@@ -216,7 +216,7 @@ def _write_found(
     fact = insert_revision(
         principal=server,
         replaced=replaced,
-        row=_next_row(replaced, replaced.source, content, found, cause.id, handler),
+        row=_next_row(replaced, replaced.source, content, found, cause.id, handler, plan),
         policy=policy,
     )
     indexed(server, fact, plan)
@@ -229,6 +229,7 @@ def _next_row(
     found: Fetched,
     cause_id: str,
     handler: str,
+    plan: IndexPlan | None,
 ) -> RevisionRow:
     return RevisionRow(
         content=content,
@@ -242,4 +243,5 @@ def _next_row(
         trust="unverified" if replaced.trust == "unverified" else "asserted",
         attributed_kind="service",
         attributed_id=handler,
+        words=plan.words if plan else None,
     )

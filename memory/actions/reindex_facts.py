@@ -8,14 +8,16 @@ is not what it says.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from memory.embeddings.text import text_of
 from memory.search.index import index_language, model_of, reindex
+from memory.search.wording import wording, words_digest
 from memory.tenancy import tenant_context
 from memory.type_policy import TypePolicy, type_policy
 
@@ -24,12 +26,17 @@ BATCH = 200
 LONGEST_WRITE_SECONDS = 60
 
 _BATCH = """
-SELECT f.id, f.type, c.content_text
+SELECT f.id, f.type, c.content_text, f.scope_text, r.subjects_text, r.valid_from, r.valid_until, r.source_text, r.content_ref
 FROM fact f
+JOIN fact_revision r ON r.tenant_id = f.tenant_id AND r.fact_id = f.id AND r.version = f.current_version
 JOIN fact_content c ON c.tenant_id = f.tenant_id AND c.fact_id = f.id AND c.version = f.current_version
 WHERE f.tenant_id = %(tenant)s::uuid AND f.id > %(after)s::text AND f.deleted_at IS NULL AND c.content_text IS NOT NULL
   AND (%(type)s::text IS NULL OR f.type = %(type)s::text)
-ORDER BY f.id LIMIT %(limit)s::int FOR SHARE OF f
+ORDER BY f.id LIMIT %(limit)s::int FOR NO KEY UPDATE OF f
+"""
+_WORDINGS = """
+UPDATE fact f SET wording = u.wording FROM unnest(%(ids)s::text[], %(wordings)s::bytea[]) AS u (id, wording)
+WHERE f.tenant_id = %(tenant)s::uuid AND f.id = u.id AND f.wording IS DISTINCT FROM u.wording
 """
 
 _NEXT_TYPE = """
@@ -93,7 +100,7 @@ def reindex_facts(
                     _BATCH, {"tenant": tenant_id, "after": after, "type": type, "limit": BATCH}
                 )
                 rows = cursor.fetchall()
-            for fact_id, fact_type, content_text in rows:
+            for fact_id, fact_type, content_text, *_ in rows:
                 if fact_type not in policies:
                     policies[fact_type] = type_policy(tenant_id, fact_type)
                 pending += reindex(
@@ -103,11 +110,34 @@ def reindex_facts(
                     language=language,
                     content=json.loads(content_text),
                 )
+            _write_wordings(tenant_id, language, rows)
         if not rows:
             return Reindexed(facts, pending)
         after, facts = rows[-1][0], facts + len(rows)
         if progress is not None:
             progress(facts)
+
+
+def _write_wordings(tenant_id: UUID, language: str, rows: Sequence[Sequence[Any]]) -> None:
+    """What these facts say, as a write would have stored it."""
+    wordings = []
+    for _, type, content, scope, subjects, valid_from, valid_until, source, ref in rows:
+        text = text_of(json.loads(content))
+        wordings.append(
+            wording(
+                words_digest(text, index_language(language)),
+                type=type,
+                scope=json.loads(scope),
+                subjects=[(one["kind"], one["id"]) for one in json.loads(subjects or "[]")],
+                times=(valid_from, valid_until),
+                sources=(json.loads(source).get("uri") if source else None, ref),
+            )
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _WORDINGS,
+            {"tenant": tenant_id, "ids": [row[0] for row in rows], "wordings": wordings},
+        )
 
 
 def reindex_changed_types(*, tenant_id: UUID, language: str, most_seconds: float) -> int:

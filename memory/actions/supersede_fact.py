@@ -13,6 +13,7 @@ from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
 from memory.fact_shape import FactChange, FactView, SealedContent, seal
 from memory.instants import instant_text
+from memory.search.index import IndexPlan
 
 
 def supersede_fact(
@@ -36,7 +37,7 @@ def supersede_fact(
     fact = insert_revision(
         principal=principal,
         replaced=replaced,
-        row=_next_row(principal, replaced, change, content),
+        row=_next_row(principal, replaced, change, content, plan),
         policy=policy,
     )
     if principal.is_agent:
@@ -49,7 +50,11 @@ def supersede_fact(
 
 
 def _next_row(
-    principal: Principal, replaced: FactView, change: FactChange, content: SealedContent
+    principal: Principal,
+    replaced: FactView,
+    change: FactChange,
+    content: SealedContent,
+    plan: IndexPlan | None,
 ) -> RevisionRow:
     kind, writer = attribution_of(principal)
     return RevisionRow(
@@ -67,6 +72,7 @@ def _next_row(
         trust=trust_of(principal),
         attributed_kind=kind,
         attributed_id=writer,
+        words=plan.words if plan else None,
     )
 
 

@@ -35,6 +35,7 @@ def verify_fact(
             retention=replaced.retention,
             source=replaced.source,
             keeps_freshness=True,
+            keeps_wording=True,
             causes=replaced.cause_ids,
             subjects=replaced.subjects,
             valid_from=replaced.valid_from,

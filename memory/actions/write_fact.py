@@ -53,6 +53,7 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
         trust=trust_of(principal),
         attributed_kind=kind,
         attributed_id=writer,
+        words=plan.words if plan else None,
     )
     fact = insert_fact(
         principal=principal,

@@ -50,6 +50,7 @@ class Fact(TenantModel):
     review = models.TextField(null=True)
     deleted_at = models.DateTimeField(null=True)
     hold_count = models.IntegerField(default=0)
+    wording = models.BinaryField(null=True)
 
     class Meta:
         db_table = "fact"

@@ -6,6 +6,7 @@ holds a connection. `meta` says how the search went: which way, whether anything
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from memory.access import Principal, Scope, own_scope
@@ -13,6 +14,7 @@ from memory.embeddings.provider import EmbeddingError, available_models
 from memory.errors import BadInput, EmbeddingModelUnknown, SemanticUnavailable, Unavailable
 from memory.fact_shape import FactView
 from memory.queries.facts import FactFilters, facts_by_ids, list_facts
+from memory.search.alike import Statements, spoken_for
 from memory.search.found import Found
 from memory.search.fusion import depth_for, fuse
 from memory.search.keyword import search_by_keyword
@@ -40,14 +42,18 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Facts, best first, with their scores (None for `list`), and how the search went."""
+    """Facts, best first, with their scores (None for `list`), and how the search went.
+
+    alike: how many other facts say the same as one of them and were left out for it, where there are any.
+    """
 
     results: Sequence[tuple[FactView, float | None]]
     meta: Mapping[str, Any]
+    alike: Mapping[str, int] = field(default_factory=dict)
 
 
 def retrieve(principal: Principal, asked: Retrieval) -> Retrieved:
-    """The `limit` best facts, exactly as many when that many are there.
+    """The `limit` best facts that each say something else, exactly as many when that many are there.
 
     Raises BadInput, ScopeMismatch, EmbeddingModelUnknown, SemanticUnavailable; Unavailable when the model doesn't answer.
     """
@@ -70,21 +76,24 @@ def retrieve(principal: Principal, asked: Retrieval) -> Retrieved:
         pin_plans()
         found: list[Found] = []
         unsearched: list[str] = []
+        statements = Statements(principal.tenant_id)
         if asked.mode != "semantic":
-            found.append(
-                search_by_keyword(principal, question=question, filters=filters, limit=depth)
-            )
+            by_keyword = partial(search_by_keyword, principal, question=question, filters=filters)
+            found.append(statements.search(lambda deep: by_keyword(limit=deep), depth))
         if asked.mode != "keyword":
-            found.append(
-                search_by_meaning(principal, vectors=vectors, filters=filters, limit=depth)
-            )
+            by_meaning = partial(search_by_meaning, principal, vectors=vectors, filters=filters)
+            found.append(statements.search(lambda deep: by_meaning(limit=deep), depth))
             if asked.embedding_model is None:
                 used = models_in_use(principal.tenant_id)
                 unsearched = [model for model in used if model not in vectors]
+        found, alike = spoken_for(
+            principal, found, statements, filters=filters, model=asked.embedding_model
+        )
         hits = fuse([one.hits for one in found], asked.limit) if len(found) > 1 else found[0].hits
         facts = {fact.id: fact for fact in facts_by_ids(principal, [hit.fact_id for hit in hits])}
     results = [(facts[hit.fact_id], hit.score) for hit in hits if hit.fact_id in facts]
-    return Retrieved(results, _meta(found, unsearched))
+    alike = {fact.id: alike[fact.id] for fact, _ in results if fact.id in alike}
+    return Retrieved(results, _meta(found, unsearched, sum(alike.values())), alike)
 
 
 def _listed(principal: Principal, asked: Retrieval, scope: Scope) -> Retrieved:
@@ -110,7 +119,7 @@ def _models_to_ask(principal: Principal, wanted: str | None) -> list[str]:
     return [model for model in available if model in used] or [available[0]]
 
 
-def _meta(found: list[Found], unsearched: list[str]) -> dict[str, Any]:
+def _meta(found: list[Found], unsearched: list[str], collapsed: int) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "searchMode": "+".join(one.how for one in found),
         "exhaustive": all(one.exhaustive for one in found) and not unsearched,
@@ -119,6 +128,8 @@ def _meta(found: list[Found], unsearched: list[str]) -> dict[str, Any]:
     sampled = [one.sampled for one in found if one.sampled is not None]
     if sampled:
         meta["sampled"] = sampled[0]
+    if collapsed:
+        meta["collapsed"] = collapsed
     if unsearched:
         meta["modelsUnavailable"] = unsearched
     return meta

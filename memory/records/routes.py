@@ -4,7 +4,7 @@ A name that nobody knows is registered as unconfigured with the built-in correct
 person can open its route, and an admin sees it. Source: the product contract, I3 and "Built-in correction routes".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -123,15 +123,32 @@ _SELECT = (
 )
 
 
-def find_routes(principal: Principal) -> dict[str, Route]:
-    """Every route of the tenant by name: built-in ones, in the tenant's wording, and its own."""
+def routes_named(principal: Principal, names: Iterable[str] = ()) -> dict[str, Route]:
+    """Those of these routes that the tenant knows, and all built-in ones, in the tenant's wording; by name."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"{_SELECT} WHERE tenant_id = %s::uuid ORDER BY name LIMIT 1000",
-            [principal.tenant_id],
+            f"{_SELECT} WHERE tenant_id = %s::uuid AND name = ANY (%s::text[]) ORDER BY name",
+            [principal.tenant_id, sorted({*BUILT_IN, *names})],
         )
-        own = {row[0]: _route(row) for row in cursor.fetchall()}
-    return {**BUILT_IN, **own}
+        known = {row[0]: _route(row) for row in cursor.fetchall()}
+    return {**BUILT_IN, **known}
+
+
+def own_routes(
+    principal: Principal, *, after: tuple[bool, str] | None = None, limit: int
+) -> list[Route]:
+    """At most `limit` of the routes that are not built in: those to be configured first, then by name.
+
+    after: whether the last one of the page before is configured, and its name.
+    """
+    place = "" if after is None else 'AND (is_configured, name COLLATE "C") > (%s::bool, %s::text)'
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"{_SELECT} WHERE tenant_id = %s::uuid AND name <> ALL (%s::text[]) {place} "
+            'ORDER BY is_configured, name COLLATE "C" LIMIT %s::int',
+            [principal.tenant_id, sorted(BUILT_IN), *(after or ()), limit],
+        )
+        return [_route(row) for row in cursor.fetchall()]
 
 
 def list_routes(principal: Principal, *, after: str | None = None, limit: int) -> list[Route]:

@@ -75,7 +75,7 @@ def retrieved_on_read(principal: Principal, asked: Retrieval) -> Retrieved:
     found = retrieve(principal, asked)
     scores = {fact.id: score for fact, score in found.results}
     now = refreshed_on_read(principal, [fact for fact, _ in found.results])
-    return Retrieved([(fact, scores[fact.id]) for fact in now], found.meta)
+    return Retrieved([(fact, scores[fact.id]) for fact in now], found.meta, found.alike)
 
 
 @contextmanager

@@ -148,7 +148,7 @@ _MARKS = _class_of(
 # Accents that are folded away; in other scripts a mark may be a vowel, so it stays.
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0640\u064b-\u065f\u0670]")
 # Controls of direction, joiners, variation selectors, tags: nobody types them in a question.
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
@@ -189,7 +189,7 @@ def _lexemes(text: str, language: str, *, limit_chars: int, is_question: bool) -
     token_pattern = _ASCII_TOKEN
     if not text.isascii():
         # Compatibility forms (full-width letters, ligatures) may grow to 18 times their length.
-        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))[:limit_chars]
+        text = unicodedata.normalize("NFKC", INVISIBLE.sub("", text))[:limit_chars]
         text = text.translate(_DIGITS)
         token_pattern = _TOKEN
     lexemes: list[str] = []

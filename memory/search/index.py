@@ -16,6 +16,7 @@ from django.db import connection
 from memory.embeddings.provider import EmbeddingError, default_model, get_provider
 from memory.embeddings.text import text_of
 from memory.search.analysis import LANGUAGES, SIMPLE, Analysis, analyse
+from memory.search.wording import words_digest
 from memory.type_policy import TypePolicy
 
 EMBED_WITHIN_SECONDS = 0.5
@@ -25,12 +26,16 @@ _MOST_FREQUENT = 32_767  # smallint; BM25 is flat long before
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """`analysis` None: the type is not searched by keyword. `embedding_model` None: not by meaning, or no model is there."""
+    """`analysis` None: the type is not searched by keyword. `embedding_model` None: not by meaning, or no model is there.
+
+    words: the digest of the content's words.
+    """
 
     language: str
     analysis: Analysis | None
     embedding_model: str | None
     vector: list[float] | None = None
+    words: bytes | None = None
 
     @property
     def pending(self) -> bool:
@@ -51,7 +56,13 @@ def prepare(
     analysis = analyse(text, language) if policy.keyword else None
     model = model_of(policy)
     vector = _vector_at_once(model, text, within_seconds) if model is not None else None
-    return IndexPlan(language=language, analysis=analysis, embedding_model=model, vector=vector)
+    return IndexPlan(
+        language=language,
+        analysis=analysis,
+        embedding_model=model,
+        vector=vector,
+        words=words_digest(text, language),
+    )
 
 
 def index_language(language: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+import psycopg
 import pytest
 
 from memory.access import system_principal
@@ -74,6 +75,18 @@ def place(django_db_setup: None, django_db_blocker: Any) -> Place:
 pytestmark = pytest.mark.usefixtures("live_db")
 
 
+def _name_of(one: dict[str, Any]) -> str:
+    """What tells one row of a list from another."""
+    return str(next(one[name] for name in ("id", "runId", "type", "name", "size") if name in one))
+
+
+def _add(endpoint: Endpoint, place: Place, url: str) -> None:
+    if endpoint.id == "memory.readLog":
+        place.make("POST", url, {"kind": "tool-call", "scope": place.scope()})
+    else:
+        MAKERS[endpoint.id](place)
+
+
 def _filled(endpoint: Endpoint, place: Place) -> str:
     """The address of the list, once it has more than a few."""
     if endpoint.id == "memory.readLog":
@@ -113,6 +126,86 @@ def test_page_by_page_each_comes_once(endpoint: Endpoint, place: Place) -> None:
                 break
             query["cursor"] = page["nextCursor"]
         assert [json.dumps(one) for one in found] == [json.dumps(one) for one in whole]
+
+
+def paged(
+    place: Place, url: str, limit: int, meanwhile: Callable[[], object] = lambda: None
+) -> list[Any]:
+    """What all pages of the list hold; after each, something happens."""
+    found: list[Any] = []
+    query: dict[str, Any] = {"limit": limit}
+    while True:
+        page = place.client.get(url, query).json()
+        found += page["data"]
+        if not page["hasMore"]:
+            return found
+        query["cursor"] = page["nextCursor"]
+        meanwhile()
+
+
+@pytest.mark.parametrize("endpoint", LISTS, ids=lambda endpoint: endpoint.id)
+def test_rows_added_while_paging_neither_hide_nor_repeat_one(
+    endpoint: Endpoint,
+) -> None:
+    place = Place(make_tenant().client("admin", may=EVERY_ABILITY))
+    url = _filled(endpoint, place)
+    before = {_name_of(one) for one in place.client.get(url, {"limit": 200}).json()["data"]}
+    left = itertools.count()
+
+    def add() -> None:
+        if next(left) < 2:  # more than each page takes away, for a while
+            for _ in range(4):
+                _add(endpoint, place, url)
+
+    names = [_name_of(one) for one in paged(place, url, 3, add)]
+    assert len(names) == len(set(names))
+    assert before <= set(names)
+
+
+# Where a list is in order of a time: the table and the column that are made equal in every row.
+TIMES = {
+    "memory.listFacts": ("fact", "created_at"),
+    "memory.listRuns": ("run_head", "first_at"),
+    "memory.listRecords": ("memory_record", "recorded_at"),
+    "memory.listErasures": ("erasure", "created_at"),
+    "memory.listHolds": ("legal_hold", "placed_at"),
+    "memory.listSweeps": ("sweep", "started_at"),
+    "memory.listVerifications": ("verification_job", "created_at"),
+}
+BY_NAME_OR_NUMBER = {
+    "memory.readLog",
+    "memory.listCheckpoints",
+    "memory.listTypes",
+    "memory.listRoutes",
+    "memory.listPolicySources",
+}
+
+
+def test_every_list_is_in_order_of_a_time_that_is_tried_or_of_something_unique() -> None:
+    assert {one.id for one in LISTS} == {*TIMES, *BY_NAME_OR_NUMBER}
+
+
+@pytest.mark.parametrize(
+    "endpoint", [one for one in LISTS if one.id in TIMES], ids=lambda endpoint: endpoint.id
+)
+def test_rows_of_one_instant_come_each_once_in_the_same_order(
+    endpoint: Endpoint, superuser_url: str
+) -> None:
+    place = Place(make_tenant().client("admin", may=EVERY_ABILITY))
+    url = _filled(endpoint, place)
+    table, column = TIMES[endpoint.id]
+    tenant_id = tenant_id_of(place.client.get("/v1/memory/me").json()["tenant"]["id"])
+    with psycopg.connect(superuser_url) as connection:
+        connection.execute("SET session_replication_role = replica")
+        told = connection.execute(
+            f"UPDATE {table} SET {column} = '2026-05-01T12:00:00Z' WHERE tenant_id = %s",
+            [tenant_id],
+        )
+        assert told.rowcount >= COUNT
+    whole = place.client.get(url, {"limit": 200}).json()["data"]
+    assert len({_name_of(one) for one in whole}) == len(whole) >= COUNT
+    for limit in (1, 2, 4):
+        assert paged(place, url, limit) == whole
 
 
 @pytest.mark.parametrize("endpoint", LISTS, ids=lambda endpoint: endpoint.id)

@@ -163,3 +163,18 @@ def test_the_tenant_is_set_in_two_places_only() -> None:
         if re.search(r"set_config\('(?:\{SETTING\}|kindmem\.)", path.read_text("utf-8"))
     }
     assert found == {"memory/tenancy.py", "memory/api/authentication.py"}
+
+
+_BY_NAME = re.compile(
+    r"\bimport_module\(|\bimport_string\(|__import__\(|\bsubprocess\b|\bos\.(?:system|popen|exec\w*)\(|\byaml\b|\bpoint\.load\(|\bcompile\(\s*[a-z_]+\s*,\s*[\"']<"
+)
+
+
+def test_what_runs_code_by_name_takes_the_name_from_the_operator() -> None:
+    """A handler is an entry point of an installed package, a signer a setting; nothing that was sent is imported or run."""
+    found = {
+        name_of(path)
+        for path in files(".py", under=("memory", "corrections"))
+        if _BY_NAME.search(path.read_text("utf-8"))
+    }
+    assert found == {"memory/integrity/signing.py", "memory/refresh/registry.py"}

@@ -226,6 +226,34 @@ def test_runs_list_the_latest_begun_first_with_their_heads(agent: Any) -> None:
     assert [r["runId"] for r in first["data"] + rest["data"]] == [r["runId"] for r in runs]
 
 
+def test_runs_are_narrowed_by_state_time_actor_and_kind_and_nothing_outside_comes(
+    acme: TenantKit, agent: Any
+) -> None:
+    for run, kind in (("old", "tool-call"), ("new", "user-message"), ("checked", "tool-call")):
+        agent.post(f"/v1/memory/runs/{run}/log", {**ENTRY, "kind": kind, "actor": f"of-{run}"})
+    agent.post("/v1/memory/runs/checked/verify", {})
+    other = acme.client("agent", projects=["p9"])
+    other.post("/v1/memory/runs/hidden/log", {**ENTRY, "scope": {"projectId": "p9"}})
+
+    def found(**query: str) -> set[str]:
+        told = agent.get("/v1/memory/runs", query).json()["data"]
+        return {run["runId"] for run in told}
+
+    heads = {run["runId"]: run for run in agent.get("/v1/memory/runs").json()["data"]}
+    assert set(heads) == {"old", "new", "checked"}
+    assert found(kind="user-message") == {"new"}
+    assert found(actor="of-old") == {"old"}
+    assert found(actor="of-old", kind="user-message") == set()
+    assert found(status="unverified") == {"old", "new"}
+    assert found(status=heads["checked"]["integrity"]["state"]) == {"checked"}
+    assert found(since="2099-01-01T00:00:00Z") == found(until="2020-01-01T00:00:00Z") == set()
+    assert found(since=heads["new"]["firstAt"]) >= {"new", "checked"}
+    assert found(until=heads["old"]["lastAt"]) >= {"old"}
+    assert "checked" not in found(until=heads["old"]["lastAt"]) or (
+        heads["checked"]["firstAt"] == heads["old"]["lastAt"]
+    )
+
+
 def test_a_cursor_is_bound_to_its_list_filter_and_caller(acme: TenantKit, agent: Any) -> None:
     agent.post(f"{RUN}/batch", {"entries": [ENTRY] * 3})
     cursor = agent.get(RUN, {"limit": 1}).json()["nextCursor"]

@@ -88,19 +88,19 @@ def test_root_without_the_right_to_look_into_processes_still_finds_its_server(ma
     assert told.stdout == "True\n"
 
 
-def test_an_ordinary_user_runs_the_server_as_themselves(reachable: Path, programs: str) -> None:
+def started_by_nobody(
+    reachable: Path, programs: str, home: Path
+) -> "subprocess.CompletedProcess[str]":
+    """Start and stop on this data home as an ordinary user."""
     user = pwd.getpwnam("nobody")
     # Interpreter and code where that user can read them, as the programs are.
     code = reachable / "code" / "kindmem"
     code.mkdir(parents=True)
     shutil.copy(PACKAGE / "__init__.py", code)
     shutil.copytree(PACKAGE / "postgres", code / "postgres")
-    own = reachable / "own"
-    own.mkdir()
-    os.chown(own, user.pw_uid, user.pw_gid)
     python = shutil.which("python3", path="/usr/local/bin:/usr/bin") or sys.executable
-    told = subprocess.run(
-        [python, "-c", START_AND_STOP, str(own / "data")],
+    return subprocess.run(
+        [python, "-c", START_AND_STOP, str(home)],
         capture_output=True,
         text=True,
         cwd=code.parent,
@@ -110,8 +110,31 @@ def test_an_ordinary_user_runs_the_server_as_themselves(reachable: Path, program
         extra_groups=(),
         check=False,
     )
+
+
+def test_an_ordinary_user_runs_the_server_as_themselves(reachable: Path, programs: str) -> None:
+    user = pwd.getpwnam("nobody")
+    own = reachable / "own"
+    own.mkdir()
+    os.chown(own, user.pw_uid, user.pw_gid)
+    told = started_by_nobody(reachable, programs, own / "data")
     assert (told.stdout, told.stderr) == (f"{user.pw_uid} True\nFalse\n", "")
     assert mode_of(own / "data") == 0o700
+
+
+@pytest.mark.parametrize("place", ["theirs", "theirs/below"])
+def test_a_folder_that_an_ordinary_user_may_not_write_is_refused_by_name(
+    reachable: Path, programs: str, place: str
+) -> None:
+    (reachable / "theirs").mkdir(mode=0o755)
+    told = started_by_nobody(reachable, programs, reachable / place)
+    assert told.stdout == ""
+    refusal = told.stderr.strip().splitlines()[-1]
+    assert refusal.startswith("kindmem.postgres.errors.ClusterError: ")
+    assert str(reachable / place) in refusal
+    assert "--data-dir" in refusal
+    assert list((reachable / "theirs").iterdir()) == []
+    assert mode_of(reachable / "theirs") == 0o755
 
 
 def test_root_starts_the_data_of_an_ordinary_user_as_that_user(

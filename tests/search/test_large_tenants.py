@@ -1,5 +1,6 @@
 """What is found does not depend on how much there is: beside a huge tenant, in one, and whichever way a search chooses."""
 
+import math
 import random
 from uuid import UUID
 
@@ -8,6 +9,7 @@ import pytest
 from django.db import connection, connections
 
 from memory.search import keyword, keyword_large
+from memory.search.bm25 import K1, B
 from memory.search.found import Hit
 from memory.search.keyword import search_by_keyword
 from memory.search.semantic import search_by_meaning
@@ -156,3 +158,33 @@ def test_limit_is_exact_and_in_order_whichever_way(db: None, every_way: None) ->
     assert {top[0].fact_id, top[1].fact_id} == {"g10", "g11"}
     scores = [hit.score for hit in top]
     assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.full
+def test_how_many_facts_hold_a_word_is_exact_to_twenty_thousand_and_a_said_sample_above(
+    live_db: None,
+) -> None:
+    kit = make_tenant()
+    load_facts(kit.id, keyword.EXACT_TO, vectors=False)
+    principal = kit.principal("agent", everything=True)
+
+    def search(question: str) -> tuple[dict[str, float], int, int | None]:
+        with tenant_context(kit.id):
+            found = search_by_keyword(principal, question=question, filters=Filters(), limit=200)
+        return {hit.fact_id: hit.score for hit in found.hits}, found.candidates, found.sampled
+
+    scores, candidates, sampled = search("mod100x7")
+    assert (candidates, sampled) == (20_000, None)
+    # Worked out from all 20,000 rows: 200 hold the word once, lengths are 5 to 15 in turn.
+    lengths = [5 + n % 11 for n in range(20_000)]
+    mean = sum(lengths) / 20_000
+    idf = math.log(1 + (20_000 - 200 + 0.5) / (200 + 0.5))
+    wanted = {
+        f"g{n}": idf * (K1 + 1) / (1 + K1 * (1 - B + B * lengths[n] / mean))
+        for n in range(7, 20_000, 100)
+    }
+    assert scores == pytest.approx(wanted, abs=1e-5)
+    load_facts(kit.id, 12_000, prefix="h", vectors=False)
+    _, candidates, sampled = search("mod100x7")
+    assert sampled == keyword.SAMPLE
+    assert candidates == pytest.approx(32_000, rel=0.1)

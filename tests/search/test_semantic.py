@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
 
 from memory.embeddings.provider import provider_registered
 from memory.search import semantic
@@ -19,6 +19,7 @@ from memory.search.vector_index import (
 from memory.search.visible import Filters
 from memory.tenancy import tenant_context
 from memory.type_policy import TypePolicy
+from tests.at_once import at_once
 from tests.builders import TenantKit, make_tenant
 from tests.search.bulk import DIMS, MODEL, load_facts
 from tests.search.facts import add_fact, change_fact, count_rows
@@ -180,3 +181,40 @@ def test_building_twice_leaves_one_index_and_dropping_leaves_none(large: TenantK
     drop_vector_index(large.id, MODEL)
     assert not has_vector_index(large.id, MODEL)
     assert nearest(large, vectors(1)[0], model=MODEL).how == "exact"
+
+
+@pytest.mark.full
+def test_an_index_stays_right_while_facts_come_and_go_and_the_table_is_vacuumed(
+    large: TenantKit,
+) -> None:
+    """Faults of indexes on vectors that others had: parallel builds that overflow, vacuum that fails under churn."""
+
+    def churn(writer: int) -> None:
+        for round in range(4):
+            prefix = f"c{writer}x{round}x"
+            load_facts(large.id, 150, prefix=prefix)
+            with tenant_context(large.id), connection.cursor() as cursor:
+                for table in ("fact_embedding", "fact_document"):
+                    cursor.execute(
+                        f"DELETE FROM {table} WHERE tenant_id = %s::uuid AND fact_id LIKE %s",
+                        [large.id, f"{prefix}1%"],
+                    )
+
+    def work(number: int) -> None:
+        if number < 3:
+            churn(number)
+            return
+        with connections["owner"].cursor() as cursor:
+            for _ in range(6):
+                cursor.execute("VACUUM (ANALYZE) fact_embedding")
+        connections["owner"].close()
+
+    assert at_once(4, work) == [None] * 4
+    drop_vector_index(large.id, MODEL)
+    build_vector_index(large.id, MODEL, DIMS)
+    for vector in vectors(10):
+        exact = cosines(large.id, vector)
+        found = nearest(large, vector, model=MODEL)
+        assert found.how == "approximate"
+        assert len({hit.fact_id for hit in found.hits} & set([*exact][:10])) >= 9
+        assert {hit.fact_id for hit in found.hits} <= set(exact)

@@ -33,7 +33,11 @@ RETRIEVED = {
             "items": {
                 "type": "object",
                 "required": ["fact"],
-                "properties": {"fact": FACT, "score": {"type": "number"}},
+                "properties": {
+                    "fact": FACT,
+                    "score": {"type": "number"},
+                    "alike": {"type": "integer", "minimum": 1},
+                },
             },
         },
         "meta": {
@@ -44,6 +48,7 @@ RETRIEVED = {
                 "exhaustive": {"type": "boolean"},
                 "candidates": {"type": "integer", "minimum": 0},
                 "sampled": {"type": "integer", "minimum": 1},
+                "collapsed": {"type": "integer", "minimum": 1},
                 "modelsUnavailable": {"type": "array", "items": TEXT},
             },
         },
@@ -59,7 +64,9 @@ class Retrieve(ApiView):
             "Over the facts that the caller may read. `keyword`: any word matches, ranked by BM25; `semantic`: by meaning, the "
             "score is a cosine; `both`: the two fused by rank. `meta` says how it was searched (`searchMode`), whether anything "
             "can be missing (`exhaustive`) and among how many facts (`candidates`); `sampled`: from how many facts the "
-            "statistics that rank words were taken, where not from all. Found cached views that are stale and refreshed on read "
+            "statistics that rank words were taken, where not from all. Facts that say the same about the same take one place: "
+            "the most trusted, then newest of them is answered; `alike` counts the others, `collapsed` all of them together. "
+            "Found cached views that are stale and refreshed on read "
             "are refreshed before they are answered, as on any read; their scores are of the content that was searched."
         ),
         ability="read",
@@ -95,7 +102,11 @@ class Retrieve(ApiView):
         )
         found = retrieved_on_read(call.principal, asked)
         results = [
-            {"fact": fact.wire(), **({"score": score} if score is not None else {})}
+            {
+                "fact": fact.wire(),
+                **({"score": score} if score is not None else {}),
+                **({"alike": found.alike[fact.id]} if fact.id in found.alike else {}),
+            }
             for fact, score in found.results
         ]
         return Answer(200, {"results": results, "meta": dict(found.meta)})

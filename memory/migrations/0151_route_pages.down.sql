@@ -1,0 +1,1 @@
+DROP INDEX correction_route_by_page;
