@@ -6,6 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import get_language, get_language_bidi
 
+from corrections.admin_pages import is_below_admin, pages_for
 from corrections.navigation import links_of
 
 THEMES = ("light", "dark")
@@ -27,4 +28,5 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "request_id": getattr(request, "request_id", ""),
         "visit": visit,
         "navigation": links_of(visit) if visit is not None else [],
+        "admin_pages": pages_for(visit) if visit is not None and is_below_admin(visit) else [],
     }

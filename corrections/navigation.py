@@ -44,6 +44,8 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             links.append((_("No longer used"), "register"))
         if not visit.is_guest:
             links.append((_("Downloads"), "downloads"))
+    if visit.may("owner", "admin"):
+        links.append((_("Admin"), "admin-overview"))
     if visit.may("owner", "admin", "auditor"):
         links += [
             (_("Runs"), "runs"),
@@ -52,11 +54,6 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Evidence"), "evidence-exports"),
             (_("Access log"), "access-log"),
             (_("Register"), "register"),
-        ]
-    if visit.may("owner", "admin"):
-        links += [
-            (_("Correction routes"), "correction-routes"),
-            (_("Workspace"), "workspace"),
         ]
     if not visit.is_guest:
         links.append((_("Settings"), "settings"))

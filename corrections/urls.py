@@ -4,8 +4,6 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from corrections import converters  # noqa: F401  # registers `any_id` before routes use it
 from corrections.views import (
-    admin_routes,
-    admin_workspace,
     audit_access,
     audit_entry,
     audit_evidence,
@@ -72,10 +70,7 @@ _tenant: list[URLPattern | URLResolver] = [
     path("receipts/<any_id:number>/", me_receipts.receipt, name="receipt"),
     path("receipts/<any_id:number>/undo", me_acts.undo, name="undo"),
     path("register/", register.what_ended, name="register"),
-    path("admin/workspace/", admin_workspace.workspace, name="workspace"),
-    path("admin/routes/", admin_routes.routes, name="correction-routes"),
-    path("admin/routes/new", admin_routes.new_route, name="new-correction-route"),
-    path("admin/routes/<any_id:name>/", admin_routes.route, name="correction-route"),
+    path("admin/", include("corrections.urls_admin")),
     path("settings/", settings.settings, name="settings"),
     path("audit/", include(_audit)),
 ]

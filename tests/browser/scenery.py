@@ -117,6 +117,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "record-masked": (auditor, f"audit/record/{guessed}/"),
         "record": (admin, f"audit/record/{gone}/"),
         "not-a-person": (auditor, "memory/"),
+        "admin": (admin, "admin/"),
         "routes": (admin, "admin/routes/"),
         "workspace": (admin, "admin/workspace/"),
         "route": (admin, "admin/routes/new"),
