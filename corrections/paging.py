@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django import forms
 from django.http import HttpRequest
@@ -30,6 +31,19 @@ def address(request: HttpRequest, *, drop: tuple[str, ...] = (), **changed: Any)
     kept |= {name: str(value) for name, value in changed.items() if value is not None}
     kept = {name: value for name, value in kept.items() if value != ""}
     return f"{request.path}?{urlencode(kept)}" if kept else request.path
+
+
+def place_of(request: HttpRequest) -> str | None:
+    """After which id the list goes on, as its own links say; whatever is no id begins at the start."""
+    try:
+        return str(UUID(request.GET.get("after", "")))
+    except ValueError:
+        return None
+
+
+def posted(request: HttpRequest) -> Any:
+    """What a form is bound to: what was sent, or nothing."""
+    return request.POST if request.method == "POST" else None
 
 
 def chips(

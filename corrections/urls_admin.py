@@ -2,11 +2,26 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from corrections.views import admin_overview, admin_routes, admin_workspace
+from corrections.views import (
+    admin_keys,
+    admin_members,
+    admin_overview,
+    admin_routes,
+    admin_workspace,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", admin_overview.overview, name="admin-overview"),
     path("workspace/", admin_workspace.workspace, name="workspace"),
+    path("keys/", admin_keys.keys, name="api-keys"),
+    path("keys/new", admin_keys.new_key, name="new-api-key"),
+    path("keys/<slug:prefix>/", admin_keys.key, name="api-key"),
+    path("keys/<slug:prefix>/rotate", admin_keys.rotate, name="rotate-api-key"),
+    path("keys/<slug:prefix>/revoke", admin_keys.revoke, name="revoke-api-key"),
+    path("members/", admin_members.members, name="members"),
+    path("members/new", admin_members.new_member, name="new-member"),
+    path("members/<uuid:member_id>/", admin_members.member, name="member"),
+    path("members/<uuid:member_id>/end", admin_members.end, name="end-member"),
     path("routes/", admin_routes.routes, name="correction-routes"),
     path("routes/new", admin_routes.new_route, name="new-correction-route"),
     path("routes/<any_id:name>/", admin_routes.route, name="correction-route"),

@@ -97,6 +97,17 @@ def job_badge(status: str, state: str | None) -> Badge:
     return chain_badge(state) if state else JOB_STATES[status]
 
 
+KEY_STATES: dict[str, Badge] = {
+    "active": Badge("✓", _("In use"), "ok"),
+    "expired": Badge("–", _("Expired"), ""),
+    "revoked": Badge("✗", _("Revoked"), "bad"),
+}
+
+
+def key_badge(status: str) -> Badge:
+    return KEY_STATES[status]
+
+
 def kind_words(kind: str) -> Words:
     return KINDS.get(kind, kind)
 

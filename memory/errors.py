@@ -313,6 +313,11 @@ class HoldNotFound(NotFound):
     message = "There is no such legal hold."
 
 
+class MemberNotFound(NotFound):
+    code = "member-not-found"
+    message = "There is no such member."
+
+
 class ErasureNotFound(NotFound):
     code = "erasure-not-found"
     message = "There is no such erasure."

@@ -1,7 +1,7 @@
 """Make an API key. The token is returned once and kept nowhere.
 
-Admins and owners make keys, and never one that may do more than the rules of its role allow. The governance log says that there
-is a new key, by its prefix.
+Admins and owners make keys, and never one that may do more than the rules of its role allow; owners make admins' keys, as they
+appoint admins; a key makes none that may do more than itself. The governance log says that there is a new key, by its prefix.
 """
 
 import re
@@ -16,12 +16,13 @@ from memory import keys
 from memory.access import ABILITIES, DEFAULT_ABILITIES, Principal
 from memory.actions.append_log_entries import append_governance
 from memory.admission import ID_MAX
-from memory.errors import BadInput
+from memory.errors import BadInput, PermissionDenied
 from memory.ids import new_id
 from memory.models import ApiKey
 from memory.tenancy import tenant_context
 
 ROLES = ("agent", "app", "admin", "auditor")
+CONTAINERS = ("projects", "orgs", "users", "participants", "threads", "on_behalf_of")
 MOST_DAYS = 366
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -51,6 +52,8 @@ def create_api_key(
 ) -> NewKey:
     """A key with these containers and abilities (the role's defaults when None). Raises PermissionDenied, BadInput."""
     principal.needs_role("admin", "owner")
+    if role == "admin" and principal.kind != "system" and principal.role != "owner":
+        raise PermissionDenied(needs="the role owner, to make a key of an admin")
     if not _NAME.fullmatch(name):
         raise BadInput.at("name", "must be 1 to 64 of letters, digits, '.', '_' and '-'")
     if role not in ROLES:
@@ -64,6 +67,8 @@ def create_api_key(
         raise BadInput.at("may", f"does not know {', '.join(sorted(unknown))}")
     if role == "auditor" and set(may) - {"read"}:
         raise BadInput.at("may", "an auditor's key only reads")
+    if principal.kind == "key" and (more := set(may) - principal.abilities):
+        raise PermissionDenied(needs=f"the ability '{min(more)}' itself, to give it to a key")
     containers = {
         "projects": projects,
         "orgs": orgs,
@@ -76,6 +81,28 @@ def create_api_key(
     for kind, ids in granted.items():
         if any(not 1 <= len(one) <= ID_MAX or "\x00" in one for one in ids):
             raise BadInput.at(kind, f"ids have 1 to {ID_MAX} characters")
+    return insert_key(
+        principal,
+        name=name,
+        role=role,
+        everything=everything,
+        abilities=may,
+        expires_days=expires_days,
+        granted=granted,
+    )
+
+
+def insert_key(
+    principal: Principal,
+    *,
+    name: str,
+    role: str,
+    everything: bool,
+    abilities: list[str],
+    expires_days: int,
+    granted: dict[str, list[str]],
+) -> NewKey:
+    """The key's row and its entry; whoever calls has checked that it may be."""
     token, prefix = keys.new_token()
     version = keys.newest_pepper_version()
     expires_at = timezone.now() + timedelta(days=expires_days)
@@ -89,7 +116,7 @@ def create_api_key(
             name=name,
             role=role,
             all_containers=everything,
-            abilities=may,
+            abilities=abilities,
             created_by=principal.writer,
             expires_at=expires_at,
             **granted,

@@ -52,9 +52,9 @@ def create_member(
     subject: the person that the member is in this tenant's memory; a `person` has one.
     Raises PermissionDenied, BadInput; MemberExists when this user is a member with another role or subject.
     """
-    _check_may_appoint(principal, role)
+    check_may_appoint(principal, role)
     email = _address(email)
-    _check_subject(role, subject)
+    check_subject(role, subject)
     with (
         constraint_errors(
             member_subject_is_one_person=BadInput.at("subject", "is another member's"),
@@ -69,7 +69,7 @@ def create_member(
     )
 
 
-def _check_may_appoint(principal: Principal, role: str) -> None:
+def check_may_appoint(principal: Principal, role: str) -> None:
     principal.needs_role("admin", "owner")
     if role not in ROLES:
         raise BadInput.at("role", "must be one of: " + ", ".join(ROLES))
@@ -88,7 +88,7 @@ def _address(email: str) -> str:
     return address
 
 
-def _check_subject(role: str, subject: str | None) -> None:
+def check_subject(role: str, subject: str | None) -> None:
     if subject is None:
         if role == "person":
             # courtesy; member_person_has_subject decides

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
-from memory.actions.create_api_key import MOST_DAYS, NewKey, create_api_key
+from memory.actions.create_api_key import CONTAINERS, MOST_DAYS, NewKey, insert_key
 from memory.errors import BadInput, InvariantViolated, KeyNotFound
 from memory.models import ApiKey
 from memory.tenancy import tenant_context
@@ -37,17 +37,12 @@ def rotate_key(*, principal: Principal, prefix: str, overlap_hours: int = 24) ->
         if ends_at < old.expires_at:
             keys.update(expires_at=ends_at)
         lifetime = old.expires_at - old.created_at
-        new = create_api_key(
-            principal=principal,
+        new = insert_key(
+            principal,
             name=old.name,
             role=old.role,
             everything=old.all_containers,
-            projects=old.projects,
-            orgs=old.orgs,
-            users=old.users,
-            participants=old.participants,
-            threads=old.threads,
-            on_behalf_of=old.on_behalf_of,
+            granted={kind: getattr(old, kind) for kind in CONTAINERS},
             abilities=old.abilities,
             expires_days=min(MOST_DAYS, max(1, math.ceil(lifetime / timedelta(days=1)))),
         )

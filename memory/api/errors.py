@@ -42,6 +42,7 @@ STATUS: dict[str, int] = {
     "receipt-not-found": 404,
     "policy-source-not-found": 404,
     "hold-not-found": 404,
+    "member-not-found": 404,
     "erasure-not-found": 404,
     "method-not-allowed": 405,
     "record-changed": 409,

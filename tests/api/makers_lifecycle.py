@@ -1,4 +1,4 @@
-"""Makes holds and erasures through the API, for the tests of every route."""
+"""Makes holds, erasures, keys and members through the API, for the tests of every route."""
 
 from typing import Any
 
@@ -25,3 +25,32 @@ def erasure(place: Place) -> str:
     made = str(answer.json()["id"])
     place.made.append(made)
     return made
+
+
+def api_key_body(place: Place) -> dict[str, Any]:
+    """A key that may do nearly nothing."""
+    return {
+        "name": new_name("key"),
+        "role": "agent",
+        "grants": {"users": [place.canary]},
+        "abilities": ["read"],
+    }
+
+
+def api_key(place: Place) -> str:
+    made = str(place.make("POST", "/v1/memory/keys", api_key_body(place))["key"]["prefix"])
+    place.made.append(made)
+    return made
+
+
+def member_body(place: Place) -> dict[str, Any]:
+    """A member whose address is nobody else's."""
+    return {
+        "email": f"{new_name('someone')}@example.com",
+        "role": "person",
+        "subject": f"{place.canary}-{new_name('subject')}",
+    }
+
+
+def member(place: Place) -> str:
+    return str(place.make("POST", "/v1/memory/members", member_body(place))["id"])

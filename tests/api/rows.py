@@ -27,7 +27,16 @@ from tests.api.makers import (
     sealed_run,
     verification,
 )
-from tests.api.makers_lifecycle import erasure, erasure_body, hold, hold_body
+from tests.api.makers_lifecycle import (
+    api_key,
+    api_key_body,
+    erasure,
+    erasure_body,
+    hold,
+    hold_body,
+    member,
+    member_body,
+)
 
 KEYS = ("agent", "app", "admin", "auditor")
 WRITERS = frozenset({"agent", "app", "admin", "member:owner", "member:admin"})
@@ -278,6 +287,19 @@ ROWS: dict[str, Row] = {
     "memory.cancelVerification": Row(
         GOVERNORS | AUDITORS, ids={"verification_id": verification}, body=lambda place: {}
     ),
+    # keys, members
+    "memory.listKeys": Row(GOVERNORS | AUDITORS),
+    "memory.createKey": Row(GOVERNORS, 201, body=api_key_body),
+    "memory.getKey": Row(GOVERNORS | AUDITORS, ids={"prefix": api_key}),
+    "memory.rotateKey": Row(GOVERNORS, 201, ids={"prefix": api_key}, body=lambda place: {}),
+    "memory.revokeKey": Row(GOVERNORS, ids={"prefix": api_key}, body=lambda place: {}),
+    "memory.listMembers": Row(GOVERNORS | AUDITORS),
+    "memory.addMember": Row(GOVERNORS, 201, body=member_body),
+    "memory.getMember": Row(GOVERNORS | AUDITORS, ids={"member_id": member}),
+    "memory.changeMember": Row(
+        GOVERNORS, ids={"member_id": member}, body=lambda place: {"role": "auditor"}
+    ),
+    "memory.endMember": Row(GOVERNORS, ids={"member_id": member}, body=lambda place: {}),
     # retention, legal holds, erasures
     "memory.getRetention": Row(GOVERNORS | AUDITORS),
     "memory.setRetention": Row(GOVERNORS, body=lambda place: {}),

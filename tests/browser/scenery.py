@@ -1,10 +1,12 @@
 """A workspace with something on every page, through the product's own routes and actions."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from corrections.page_links import make_page_link
 from memory.access import system_principal
 from memory.actions.run_verifications import run_verifications
+from memory.models import Member
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.pages.people import Person, person
@@ -28,6 +30,7 @@ def scenery(kit: TenantKit) -> Scenery:
     admin = person(kit, "admin")
     app = kit.client("app", users=["ann"], projects=["trips"])
     agent = kit.client("agent", users=["ann"], projects=["trips"])
+    agent_prefix = str(agent.token).split("_")[1]
     bodies = [
         {"id": f"{kit.slug}-ask", "kind": "user-message", "scope": {"userId": "ann"}, "actor": "user:ann",
          "payload": {"text": "I always want an aisle seat, please."}},
@@ -118,6 +121,18 @@ def scenery(kit: TenantKit) -> Scenery:
         "record": (admin, f"audit/record/{gone}/"),
         "not-a-person": (auditor, "memory/"),
         "admin": (admin, "admin/"),
+        "keys": (admin, "admin/keys/"),
+        "keys-none-ended": (admin, "admin/keys/?status=ended"),
+        "key": (admin, f"admin/keys/{agent_prefix}/"),
+        "key-new": (admin, "admin/keys/new"),
+        "key-rotate": (admin, f"admin/keys/{agent_prefix}/rotate"),
+        "key-revoke": (admin, f"admin/keys/{agent_prefix}/revoke"),
+        "members": (admin, "admin/members/"),
+        "members-none-matches": (admin, "admin/members/?q=zebra"),
+        "member": (admin, f"admin/members/{_member(auditor)}/"),
+        "member-self": (admin, f"admin/members/{_member(admin)}/"),
+        "member-new": (admin, "admin/members/new"),
+        "member-end": (admin, f"admin/members/{_member(auditor)}/end"),
         "routes": (admin, "admin/routes/"),
         "workspace": (admin, "admin/workspace/"),
         "route": (admin, "admin/routes/new"),
@@ -126,6 +141,11 @@ def scenery(kit: TenantKit) -> Scenery:
         "password": (auditor, "/account/password/change/"),
     }
     return Scenery(kit, ann, auditor, pages)
+
+
+def _member(who: Person) -> UUID:
+    with tenant_context(who.kit.id):
+        return Member.objects.get(tenant_id=who.kit.id, user_id=who.user_id).id
 
 
 def _guest(kit: TenantKit) -> Person:
