@@ -7,6 +7,8 @@ from corrections.views import (
     admin_members,
     admin_overview,
     admin_routes,
+    admin_sources,
+    admin_types,
     admin_workspace,
 )
 
@@ -22,6 +24,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("members/new", admin_members.new_member, name="new-member"),
     path("members/<uuid:member_id>/", admin_members.member, name="member"),
     path("members/<uuid:member_id>/end", admin_members.end, name="end-member"),
+    path("types/", admin_types.types, name="fact-types"),
+    path("types/new", admin_types.new_type, name="new-fact-type"),
+    path("types/<any_id:name>/", admin_types.fact_type, name="fact-type"),
+    path("sources/", admin_sources.sources, name="policy-sources"),
+    path("sources/new", admin_sources.new_source, name="new-policy-source"),
+    path("sources/<uuid:source_id>/", admin_sources.source, name="policy-source"),
+    path("sources/<uuid:source_id>/try", admin_sources.try_now, name="try-policy-source"),
     path("routes/", admin_routes.routes, name="correction-routes"),
     path("routes/new", admin_routes.new_route, name="new-correction-route"),
     path("routes/<any_id:name>/", admin_routes.route, name="correction-route"),

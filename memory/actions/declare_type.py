@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from memory.access import Principal
+from memory.actions.append_log_entries import append_governance
 from memory.content_schema import checked_schema
 from memory.embeddings.provider import available_models
 from memory.errors import BadInput, EmbeddingModelUnknown
@@ -104,4 +105,8 @@ def declare_type(*, principal: Principal, type: str, declaration: Declaration) -
         now = type_policy(principal.tenant_id, type)
         if (before.keyword, model_of(before)) != (now.keyword, model_of(now)):
             cursor.execute(_REINDEX, parameters)
+    if before != now:
+        append_governance(
+            principal=principal, payload={"type": "fact-type.declared", "factType": type}
+        )
     return declared

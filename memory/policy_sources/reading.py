@@ -65,6 +65,24 @@ def read_policies(sources: Sequence[PolicySource]) -> list[Reading]:
     return list(readings)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a source gives now: the value as canonical text, or `why` there is none, as a code."""
+
+    value_text: str | None
+    why: str | None
+
+
+def try_source(source: PolicySource) -> Trial:
+    """Ask one source as recall does, and say what came of it. Outside any transaction; nothing is kept."""
+    if connection.in_atomic_block:
+        raise RuntimeError("a policy source is asked outside any transaction")
+    try:
+        return Trial(_value_text(source, SECONDS), None)
+    except Unavailable as failure:
+        return Trial(None, failure.why)
+
+
 def _reading(source: PolicySource, seconds: float) -> Reading:
     try:
         return Reading(_value_text(source, seconds))

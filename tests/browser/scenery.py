@@ -73,6 +73,12 @@ def scenery(kit: TenantKit) -> Scenery:
     waiting = auditor.post("audit/verifications/tenant/", {"mode": "incremental"})["Location"]
     auditor.post("audit/run/trip-pune/evidence/", {"reason": "complaint"}).close()
     revealed = auditor.post("audit/e/trip-pune/0/", {"reason": "complaint"})["Location"]
+    admin.post(
+        "admin/types/travel-profile/", {"semantic": "on", "content_schema": '{"type": "object"}'}
+    )
+    policy = {"match": "https://policies.example.com/travel", "fetch_url": "https://policies.example.com/api/travel.json",
+              "pointer": "/limits/meal"}  # fmt: skip
+    source = admin.post("admin/sources/new", policy)["Location"]
     pages = {
         "memory": (ann, "memory/"),
         "memory-none-matches": (ann, "memory/?q=zebra"),
@@ -133,6 +139,12 @@ def scenery(kit: TenantKit) -> Scenery:
         "member-self": (admin, f"admin/members/{_member(admin)}/"),
         "member-new": (admin, "admin/members/new"),
         "member-end": (admin, f"admin/members/{_member(auditor)}/end"),
+        "types": (admin, "admin/types/"),
+        "type-behind": (admin, "admin/types/travel-profile/"),
+        "type-new": (admin, "admin/types/new"),
+        "sources": (admin, "admin/sources/"),
+        "source": (admin, source),
+        "source-new": (admin, "admin/sources/new"),
         "routes": (admin, "admin/routes/"),
         "workspace": (admin, "admin/workspace/"),
         "route": (admin, "admin/routes/new"),
