@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from corrections.views import (
+    admin_erasures,
     admin_keys,
     admin_members,
     admin_overview,
@@ -24,6 +25,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("members/new", admin_members.new_member, name="new-member"),
     path("members/<uuid:member_id>/", admin_members.member, name="member"),
     path("members/<uuid:member_id>/end", admin_members.end, name="end-member"),
+    path("erasures/", admin_erasures.erasures, name="erasures"),
+    path("erasures/new", admin_erasures.new_erasure, name="new-erasure"),
+    path("erasures/ledger", admin_erasures.ledger, name="erasure-ledger"),
+    path("erasures/<uuid:erasure_id>/", admin_erasures.erasure, name="erasure"),
+    path("erasures/<uuid:erasure_id>/resume", admin_erasures.resume, name="resume-erasure"),
     path("types/", admin_types.types, name="fact-types"),
     path("types/new", admin_types.new_type, name="new-fact-type"),
     path("types/<any_id:name>/", admin_types.fact_type, name="fact-type"),

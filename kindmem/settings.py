@@ -228,6 +228,12 @@ KINDMEM_UNVERIFIED_DAYS = env.int(
     "KINDMEM_UNVERIFIED_DAYS", 30
 )  # how long an agent's unverified fact is readable
 KINDMEM_IDEMPOTENCY_HOURS = 24
+KINDMEM_MAINTENANCE_HOURS = env.int(
+    "KINDMEM_MAINTENANCE_HOURS", 24
+)  # how often disk pages are cleared after erasures, at most
+KINDMEM_BACKUP_DAYS = env.int(
+    "KINDMEM_BACKUP_DAYS", 0
+)  # how long backups are kept, as people are told; 0: not said
 KINDMEM_EMBEDDINGS = env.str("KINDMEM_EMBEDDINGS", "minilm")  # minilm | openai | none
 KINDMEM_EMBEDDINGS_URL = env.str("KINDMEM_EMBEDDINGS_URL", "")
 KINDMEM_EMBEDDINGS_MODEL = env.str("KINDMEM_EMBEDDINGS_MODEL", "")

@@ -17,6 +17,7 @@ from memory.access import Principal, system_principal
 from memory.actions.ask_witnesses import ask_witnesses
 from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.expire_overdue import expire_overdue
+from memory.actions.maintain_pages import maintain_when_due
 from memory.actions.refresh_stale import refresh_stale
 from memory.actions.reindex_facts import reindex_changed_types
 from memory.actions.run_erasure import run_due_erasures
@@ -121,6 +122,11 @@ def erase(tenant_id: UUID, slug: str) -> None:
     run_due_erasures(server(tenant_id, slug, "eraser"))
 
 
+def maintain_pages() -> None:
+    """Disk pages, after erasures: once a day at most, and only when there is something to clear."""
+    maintain_when_due()
+
+
 @for_each_tenant
 def refresh(tenant_id: UUID, slug: str) -> None:
     """Stale views that are refreshed in the background; a few seconds a turn, because their sources may be slow."""
@@ -182,6 +188,7 @@ JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("expire-records", 300.0, expire),
     ("destroy-undo-copies", 60.0, destroy_undo_copies),
     ("run-erasures", 3.0, erase),
+    ("maintain-pages", 600.0, maintain_pages),
     ("verify", 1.0, verify),
     ("refresh-stale", 5.0, refresh),
     ("reindex", 2.0, reindex),

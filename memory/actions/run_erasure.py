@@ -21,6 +21,7 @@ from memory.erasure.ledger import COLUMNS, ErasureView, find_erasure, unfinished
 from memory.erasure.reach import held_in_reach
 from memory.errors import ErasureNotFound, LegalHoldActive
 from memory.ids import new_id
+from memory.page_maintenance import ask_for_maintenance
 from memory.tenancy import tenant_context
 
 LEASE = timedelta(seconds=20)
@@ -200,6 +201,7 @@ def _complete(run: _Run, erasure: ErasureView, cursor: Any) -> None:
     if stores.has_remains(run.principal.tenant_id, erasure):
         raise RuntimeError("an erasure ended with something left")
     cursor.execute(_COMPLETE, run.parameters())
+    ask_for_maintenance()
     append_governance(
         principal=run.principal,
         payload={

@@ -26,6 +26,7 @@ urlpatterns = [
     path(f"{_HOLD}/approve-release", holds.LegalHoldApproval.as_view(), name="hold-approve"),
     path(f"{_HOLD}/withdraw-release", holds.LegalHoldWithdrawal.as_view(), name="hold-withdraw"),
     path("memory/erasures", erasures.Erasures.as_view(), name="erasures"),
+    path("memory/erasures/preview", erasures.ErasurePreview.as_view(), name="erasures-preview"),
     path("memory/erasures/export", erasures.ErasureExport.as_view(), name="erasures-export"),
     path("memory/erasures/replay", erasures.ErasureReplay.as_view(), name="erasures-replay"),
     path(f"{_ERASURE}/resume", erasures.ErasureResume.as_view(), name="erasure-resume"),

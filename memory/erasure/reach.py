@@ -67,6 +67,11 @@ def records_condition(kind: str) -> str:
     return _RECORDS[_named(kind)]
 
 
+def records_closure(kind: str) -> str:
+    """A WITH clause whose `gone` holds the records in reach, with all derived from them and their earlier versions."""
+    return _CLOSURE.format(records=records_condition(kind))
+
+
 def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 100) -> list[str]:
     """Ids of facts, records and log entries in reach that a hold keeps; log entries by the run or subject of a hold."""
     parameters: dict[str, Any] = {"tenant": tenant_id, "selector": selector_id, "limit": limit}
@@ -78,7 +83,7 @@ def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 
         )
         held = [row[0] for row in cursor.fetchall()]
         cursor.execute(
-            _CLOSURE.format(records=records_condition(kind))
+            records_closure(kind)
             + "SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.hold_count > 0"
             " AND m.id IN (SELECT id FROM gone) ORDER BY m.id LIMIT %(limit)s::int",
             parameters,

@@ -35,6 +35,7 @@ from memory.models.log import (
     RunVerification,
     VerificationJob,
 )
+from memory.models.maintenance import PageMaintenance
 from memory.models.record import (
     ForgottenFingerprint,
     MemoryRecord,
@@ -89,6 +90,7 @@ __all__ = [
     "LogEntry",
     "Member",
     "MemoryRecord",
+    "PageMaintenance",
     "PendingAct",
     "PolicySource",
     "Posting",

@@ -322,6 +322,11 @@ ROWS: dict[str, Row] = {
     ),
     "memory.listErasures": Row(GOVERNORS | AUDITORS),
     "memory.createErasure": Row(GOVERNORS, 202, body=erasure_body),
+    "memory.previewErasure": Row(
+        GOVERNORS,
+        body=erasure_body,
+        names={"factId": lambda place, other: {"factId": other}},
+    ),
     "memory.getErasure": Row(GOVERNORS | AUDITORS, ids={"erasure_id": erasure}),
     "memory.resumeErasure": Row(GOVERNORS, ids={"erasure_id": erasure}, body=lambda place: {}),
     "memory.exportErasures": Row(GOVERNORS | AUDITORS),

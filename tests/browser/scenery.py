@@ -5,7 +5,9 @@ from uuid import UUID
 
 from corrections.page_links import make_page_link
 from memory.access import system_principal
+from memory.actions.run_erasure import run_erasure
 from memory.actions.run_verifications import run_verifications
+from memory.erasure.ledger import unfinished
 from memory.models import Member
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
@@ -79,6 +81,15 @@ def scenery(kit: TenantKit) -> Scenery:
     policy = {"match": "https://policies.example.com/travel", "fetch_url": "https://policies.example.com/api/travel.json",
               "pointer": "/limits/meal"}  # fmt: skip
     source = admin.post("admin/sources/new", policy)["Location"]
+    erasures = [
+        admin.post("admin/erasures/new", {"kind": "user", "selector": who, "start": "1"})[
+            "Location"
+        ]
+        for who in ("dana", "erin")
+    ]
+    with tenant_context(kit.id):
+        (_later, of_erin) = unfinished(kit.id)
+    run_erasure(principal=system_principal(kit.id, kit.slug, id="eraser"), erasure_id=of_erin)
     pages = {
         "memory": (ann, "memory/"),
         "memory-none-matches": (ann, "memory/?q=zebra"),
@@ -139,6 +150,10 @@ def scenery(kit: TenantKit) -> Scenery:
         "member-self": (admin, f"admin/members/{_member(admin)}/"),
         "member-new": (admin, "admin/members/new"),
         "member-end": (admin, f"admin/members/{_member(auditor)}/end"),
+        "erasures": (admin, "admin/erasures/"),
+        "erasure-running": (admin, erasures[0]),
+        "erasure-done": (admin, erasures[1]),
+        "erasure-new": (admin, "admin/erasures/new"),
         "types": (admin, "admin/types/"),
         "type-behind": (admin, "admin/types/travel-profile/"),
         "type-new": (admin, "admin/types/new"),

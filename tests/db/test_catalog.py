@@ -9,6 +9,7 @@ GLOBAL_TABLES = {
     "tenant": "is the wall itself: its own id is compared instead of tenant_id",
     "worker_heartbeat": "of the installation: when its workers were last heard of",
     "installation_keys": "of the installation: which keys it was set up with",
+    "page_maintenance": "of the installation: when disk pages were cleared of what was deleted",
     "django_migrations": "of the framework",
     "django_content_type": "of the framework",
     "django_session": "before a tenant is known",

@@ -17,6 +17,7 @@ from memory.erasure.ledger import (
     list_erasures,
     whole_ledger,
 )
+from memory.erasure.preview import preview_erasure
 
 TAG = "Erasures"
 _UUID = {"type": "string", "format": "uuid"}
@@ -68,6 +69,14 @@ ERASURE: dict[str, Any] = {
         "replayedAt": INSTANT,
     },
 }
+_REACH = {
+    "type": "object",
+    "required": ["facts", "records", "logPayloads", "logIdentifiersRetained", "held"],
+    "properties": {
+        **dict.fromkeys(("facts", "records", "logPayloads", "logIdentifiersRetained"), _COUNT),
+        "held": {"type": "array", "items": TEXT},
+    },
+}
 _REPLAYED = {
     "type": "object",
     "required": ["replayed", "restored", "unmatched"],
@@ -77,6 +86,15 @@ _REPLAYED = {
         "unmatched": {"type": "array", "items": {"type": "object"}},
     },
 }
+
+
+def _selector(said: dict[str, Any]) -> tuple[str, str]:
+    """What kind of thing a request names, and its id."""
+    if "factId" in said:
+        return "fact", said["factId"]
+    if "conversationId" in said:
+        return "conversation", said["conversationId"]
+    return said["subject"]["kind"], said["subject"]["id"]
 
 
 class Erasures(ApiView):
@@ -118,14 +136,29 @@ class Erasures(ApiView):
     )
     def post(self, call: Call) -> Answer:
         said = call.body
-        if "factId" in said:
-            kind, selector_id = "fact", said["factId"]
-        elif "conversationId" in said:
-            kind, selector_id = "conversation", said["conversationId"]
-        else:
-            kind, selector_id = said["subject"]["kind"], said["subject"]["id"]
+        kind, selector_id = _selector(said)
         erasure = create_erasure(principal=call.principal, kind=kind, selector_id=selector_id)
         return Answer(202, erasure.wire())
+
+
+class ErasurePreview(ApiView):
+    @operation(
+        id="memory.previewErasure",
+        summary="What an erasure would reach now (admin)",
+        description=(
+            "`held`: what a hold keeps; with any of it the erasure would be refused whole. `logIdentifiersRetained`: entries "
+            "whose hashed fields name the person, which stay."
+        ),
+        ability="read",
+        body=CREATE,
+        answers={200: _REACH},
+        errors=("bad-input", "unknown-field", "permission-denied"),
+        example={"subject": {"kind": "user", "id": "ann"}},
+        tag=TAG,
+    )
+    def post(self, call: Call) -> Answer:
+        kind, selector_id = _selector(call.body)
+        return Answer(200, preview_erasure(call.principal, kind, selector_id).wire())
 
 
 class Erasure(ApiView):
