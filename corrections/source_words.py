@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy
 _WORDS = {
     "fetch-timeout": gettext_lazy("It did not answer within two seconds."),
     "fetch-refused": gettext_lazy(
-        "Its address is not one that may be asked: only public https hosts are."
+        "It may not be asked so: only public https hosts are, and redirects are not followed."
     ),
     "fetch-too-large": gettext_lazy("Its answer is larger than 64 KiB."),
     "fetch-failed": gettext_lazy("It could not be reached, or broke off."),

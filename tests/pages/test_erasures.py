@@ -163,11 +163,11 @@ def test_many_erasures_are_read_page_by_page_with_few_statements(acme: TenantKit
     assert "f05" not in second
 
 
-def test_another_tenants_erasure_does_not_exist(acme: TenantKit) -> None:
-    page = asked(person(acme, "admin"))["Location"]
+def test_another_tenants_erasure_does_not_exist(live_acme: TenantKit) -> None:
+    page = asked(person(live_acme, "admin"))["Location"]
     other = person(make_tenant(), "admin")
-    mine = page.replace(acme.slug, other.kit.slug)
+    mine = page.replace(live_acme.slug, other.kit.slug)
     assert other.get(mine).status_code == 404
     assert other.post(f"{mine}resume").status_code == 404
     for role in ("auditor", "person"):
-        assert person(acme, role).get("admin/erasures/").status_code == 403
+        assert person(live_acme, role).get("admin/erasures/").status_code == 403

@@ -46,7 +46,6 @@ def test_types_of_facts_and_declared_ones_are_listed_once_and_by_name(
     shown = text_of(admin.get("admin/types/"))
     assert shown.index("meal") < shown.index("seat") < shown.index("unused")
     assert shown.count("not declared") == 1
-    assert "seat" not in text_of(person(make_tenant(), "admin").get("admin/types/"))
 
 
 def test_more_types_than_a_page_takes_are_read_page_by_page(acme: TenantKit, admin: Person) -> None:
@@ -141,8 +140,16 @@ def test_a_source_is_added_changed_and_switched_off(acme: TenantKit, admin: Pers
         answer = admin.post(page, {**SOURCE, **wrong})
         assert answer.status_code == 422
         assert next(iter(wrong.values())) in answer.content.decode()
+
+
+def test_another_tenants_types_and_sources_are_not_seen(live_acme: TenantKit) -> None:
+    write(live_acme, "seat")
+    page = person(live_acme, "admin").post("admin/sources/new", SOURCE)["Location"]
     other = person(make_tenant(), "admin")
-    assert other.get(page.replace(acme.slug, other.kit.slug)).status_code == 404
+    assert "seat" not in text_of(other.get("admin/types/"))
+    for act in ("", "try"):
+        mine = page.replace(live_acme.slug, other.kit.slug) + act
+        assert other.post(mine, SOURCE).status_code == 404
 
 
 def trial(source: Source, live_acme: TenantKit, **changed: Any) -> Any:
@@ -168,7 +175,7 @@ def test_a_source_that_answers_shows_its_value_and_keeps_nothing(
     ("said", "words"),
     [
         ((500, {}, b"{}"), "status 500"),
-        ((302, {"Location": "https://elsewhere.example"}, b""), "Redirects are not followed"),
+        ((302, {"Location": "https://elsewhere.example"}, b""), "redirects are not followed"),
         ((200, {}, b"<html>"), "not JSON"),
         ((200, {}, b'{"limits": {}}'), "nothing at this pointer"),
         ((200, {}, b" " * 70_000), "larger than 64 KiB"),
