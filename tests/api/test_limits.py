@@ -27,7 +27,7 @@ from tests.api.makers import (
     sealed_run,
     verification,
 )
-from tests.api.makers_lifecycle import erasure, hold
+from tests.api.makers_lifecycle import api_key, erasure, hold, member
 from tests.api.rows import ROWS
 from tests.builders import make_tenant
 
@@ -57,6 +57,8 @@ MAKERS: dict[str, Callable[[Place], str]] = {
     "memory.listCheckpoints": sealed_run,
     "memory.listErasures": erasure,
     "memory.listHolds": hold,
+    "memory.listKeys": api_key,
+    "memory.listMembers": member,
     "memory.listTypes": fact_type,
     "memory.listSweeps": _sweep,
     "memory.listVerifications": verification,
