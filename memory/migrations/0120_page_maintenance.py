@@ -7,7 +7,7 @@ from memory.sql_migration import sql_migration
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0080_witnesses")]
+    dependencies = [("memory", "0151_route_pages")]
     operations = [
         sql_migration(
             __file__,
