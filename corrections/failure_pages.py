@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from corrections.htmx import is_htmx, unkept
 from corrections.look import look
 from memory.api.errors import STATUS
-from memory.errors import DomainError
+from memory.errors import DomainError, RunDamaged
 
 
 def _words(status: int) -> tuple[str, str]:
@@ -47,9 +47,21 @@ def _words(status: int) -> tuple[str, str]:
     return known.get(status, known[500])
 
 
-def failure_page(request: HttpRequest, status: int, detail: str = "") -> HttpResponse:
+def _words_of_damage() -> tuple[str, str]:
+    return (
+        _("The log was damaged, so this was not done"),
+        _(
+            "What is stored of the log was cut or changed outside the product. Acts that must be logged are refused until an "
+            "operator has looked. Nothing was changed."
+        ),
+    )
+
+
+def failure_page(
+    request: HttpRequest, status: int, detail: str = "", words: tuple[str, str] | None = None
+) -> HttpResponse:
     """`detail`: one sentence about this case, which never quotes memory text."""
-    title, text = _words(status)
+    title, text = words or _words(status)
     context: dict[str, Any] = {
         **look(request),
         "title": title,
@@ -71,4 +83,5 @@ def of_error(request: HttpRequest, error: DomainError) -> HttpResponse:
     """The page for a refusal."""
     status = STATUS[error.code]
     detail = "" if status in (401, 404, 500, 503) else str(error)
-    return failure_page(request, status, detail)
+    words = _words_of_damage() if isinstance(error, RunDamaged) else None
+    return failure_page(request, status, detail, words)

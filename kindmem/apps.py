@@ -14,3 +14,7 @@ class KindmemConfig(AppConfig):
             from memory.integrity.witnesses import chosen_witnesses
 
             chosen_witnesses()
+        if settings.KINDMEM_TIMESTAMPS:
+            from memory.integrity.timestamps import chosen_authorities
+
+            chosen_authorities()

@@ -25,6 +25,10 @@ KINDMEM_STATE = load_or_create(KINDMEM_STATE_DIR, Path(_signing_keys) if _signin
 KINDMEM_ANCHOR_DIR = Path(env.str("KINDMEM_ANCHOR_DIR", "") or KINDMEM_STATE_DIR / "anchors")
 KINDMEM_SIGNER = env.str("KINDMEM_SIGNER", "memory.integrity.signing.state_signer")
 KINDMEM_WITNESSES = env.str("KINDMEM_WITNESSES", "")  # "key address, key address"
+KINDMEM_TIMESTAMPS = env.str(
+    "KINDMEM_TIMESTAMPS", ""
+)  # "name address roots.pem, …"; needs an extra
+KINDMEM_TIMESTAMP_SECONDS = env.int("KINDMEM_TIMESTAMP_SECONDS", 3600)  # between two stamps
 
 DEBUG = False
 KINDMEM_DEVELOPMENT = env.bool("KINDMEM_DEVELOPMENT", False)  # allows plain-http loopback sources

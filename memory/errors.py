@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import Error as DatabaseError
 from django.db import IntegrityError
@@ -117,6 +118,33 @@ class RunReserved(DomainError):
     code = "run-reserved"
     message = "Run ids that start with 'kindmem.' are the server's own."
     run_id: str
+
+
+@dataclass(eq=False)
+class RunClosed(DomainError):
+    code = "run-closed"
+    message = "This run was closed and takes no more entries. Begin another run."
+    run_id: str
+
+
+@dataclass(eq=False)
+class RunDamaged(DomainError):
+    """What is stored of the run does not end as its head says: somebody else than the server wrote to the database."""
+
+    code = "run-damaged"
+    message = (
+        "What is stored of this run was cut or changed outside the product, so nothing can be added to it, and nothing was done. "
+        "An operator verifies the tenant's log (verify_log), restores the last good backup, and then runs restore_epoch."
+    )
+    run_id: str
+    tenant: ClassVar[tuple[UUID, str] | None] = None
+    """Whose run: its id and slug, for who notes the damage; no part of the answer."""
+
+    @classmethod
+    def of(cls, tenant_id: UUID, tenant_slug: str, run_id: str) -> "RunDamaged":
+        error = cls(run_id=run_id)
+        error.__dict__["tenant"] = (tenant_id, tenant_slug)
+        return error
 
 
 class NotFound(DomainError):
@@ -544,6 +572,7 @@ CONSTRAINT_ERRORS: dict[str, Callable[[], DomainError]] = {
     "fact_participant_needs_project": _invariant("participant-needs-project"),
     "fact_revision_valid_times_in_order": _invariant("valid-times-in-order"),
     "log_entry_append_only": _invariant("log-append-only"),
+    "run_head_is_open": lambda: RunClosed(run_id=""),
     "log_entry_continues_chain": _invariant("log-continues-chain"),
     "memory_record_pkey": lambda: IdReused(id=""),
     "memory_record_one_active_per_slot": lambda: RecordChanged(),

@@ -18,15 +18,18 @@ from memory.actions.ask_witnesses import ask_witnesses
 from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.expire_overdue import expire_overdue
 from memory.actions.maintain_pages import maintain_when_due
+from memory.actions.note_damage import note_damage
 from memory.actions.refresh_stale import refresh_stale
 from memory.actions.reindex_facts import reindex_changed_types
 from memory.actions.run_erasure import run_due_erasures
 from memory.actions.run_verifications import run_verifications
 from memory.actions.seal_tenant import seal_tenant
+from memory.actions.stamp_checkpoint import stamp_checkpoint
 from memory.actions.sweep_retention import sweep_retention
 from memory.beside import Beside
-from memory.errors import DomainError
+from memory.errors import DomainError, RunDamaged
 from memory.integrity.rounds import Rounds, Turns
+from memory.integrity.timestamps import chosen_authorities
 from memory.integrity.witnesses import chosen_witnesses
 from memory.records import clock
 from memory.records.sealing import destroy_overdue
@@ -55,6 +58,8 @@ def for_each_tenant(step: Callable[[UUID, str], Any]) -> Callable[[], None]:
             try:
                 step(tenant_id, slug)
             except DomainError as error:
+                if isinstance(error, RunDamaged):
+                    note_damage(error)
                 log.warning("job refused", job=step.__name__, tenant=slug, code=error.code)
 
     return job
@@ -142,6 +147,7 @@ def reindex(tenant_id: UUID, slug: str) -> None:
 
 _ROUNDS = Rounds()
 _WITNESSED = Turns()
+_STAMPED = Turns()
 
 
 @for_each_tenant
@@ -173,6 +179,24 @@ def witness() -> None:
             return
 
 
+def stamp() -> None:
+    """The newest checkpoints, to the chosen time stamp authorities; a few seconds a turn, as with witnesses."""
+    authorities = chosen_authorities()
+    if not authorities:
+        return
+    ends_at = time.monotonic() + _WITNESS_SECONDS
+    silent: set[str] = set()
+    for tenant_id, slug in _STAMPED.turn(all_tenants()):
+        stamp_checkpoint(
+            principal=system_principal(tenant_id, slug, id="stamper"),
+            authorities=authorities,
+            silent=silent,
+            seconds=ends_at - time.monotonic(),
+        )
+        if time.monotonic() >= ends_at:
+            return
+
+
 @for_each_tenant
 def verify(tenant_id: UUID, slug: str) -> None:
     """Verifications that were asked for, a few seconds a turn."""
@@ -182,6 +206,7 @@ def verify(tenant_id: UUID, slug: str) -> None:
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
     ("seal", 3.0, seal_moved),
     ("witness", 3.0, Beside(witness)),
+    ("stamp", 30.0, Beside(stamp)),
     ("fill-in-vectors", 2.0, fill_in_vectors),
     ("drop-old-answers", 600.0, drop_old_answers),
     ("sweep-retention", 3600.0, sweep),

@@ -12,7 +12,15 @@ from typing import Any
 from django.db import connection
 
 from memory.access import Principal, check_append
-from memory.errors import EntryIdTaken, InvariantViolated, RunReserved, constraint_errors
+from memory.errors import (
+    DomainError,
+    EntryIdTaken,
+    InvariantViolated,
+    RunClosed,
+    RunDamaged,
+    RunReserved,
+    constraint_errors,
+)
 from memory.hashing import entry_hash, timestamp_text
 from memory.ids import new_text_id
 from memory.integrity.rows import ERASED
@@ -82,6 +90,20 @@ ORDER BY e.sequence
 """
 
 
+_OPEN = """
+WITH closed AS (
+  SELECT closed_at FROM run_head
+  WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND closed_at IS NOT NULL FOR UPDATE
+)
+UPDATE run_head h SET closed_at = NULL FROM closed
+WHERE h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text RETURNING closed.closed_at
+"""
+
+_CLOSE = """
+UPDATE run_head SET closed_at = %(at)s::timestamptz WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text
+"""
+
+
 def append_log_entries(
     *, principal: Principal, run_id: str, entries: Sequence[NewEntry]
 ) -> list[StoredEntry]:
@@ -116,8 +138,19 @@ def append_governance(*, principal: Principal, payload: dict[str, Any]) -> Store
 def append_attestations(
     *, principal: Principal, run_id: str, entries: Sequence[NewEntry]
 ) -> list[StoredEntry]:
-    """What the server itself says in a client's run: that payloads of it were erased. For the action that erases, only."""
-    return _append(principal, run_id, entries)
+    """What the server itself says in a client's run: that payloads of it were erased. For the action that erases, only.
+
+    A closed run takes these, too, and stays closed.
+    """
+    key: dict[str, Any] = {"tenant": principal.tenant_id, "run": run_id}
+    with connection.cursor() as cursor:
+        cursor.execute(_OPEN, key)
+        was_closed = cursor.fetchone()
+    stored = _append(principal, run_id, entries)
+    if was_closed is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(_CLOSE, {**key, "at": was_closed[0]})
+    return stored
 
 
 def _append(principal: Principal, run_id: str, entries: Sequence[NewEntry]) -> list[StoredEntry]:
@@ -208,7 +241,9 @@ def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> S
         "writer_role": principal.role,
     }
     with (
-        constraint_errors(log_entry_id_is_unique=EntryIdTaken(id=entry.id)),
+        constraint_errors(
+            log_entry_id_is_unique=EntryIdTaken(id=entry.id), **_refusals(principal, run_id)
+        ),
         connection.cursor() as cursor,
     ):
         cursor.execute(_APPEND_ONE, parameters)
@@ -216,6 +251,20 @@ def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> S
     return _stored(
         prepared, run_id, principal.writer, sequence, timestamp, bytes(previous), bytes(digest)
     )
+
+
+# Under the head's lock the server itself meets none of these: then what is stored was cut or changed by somebody else.
+_SIGNS_OF_DAMAGE = (
+    "log_entry_continues_chain",
+    "log_entry_pkey",
+    "log_entry_has_one_successor",
+    "run_head_counts_every_entry",
+)
+
+
+def _refusals(principal: Principal, run_id: str) -> dict[str, DomainError]:
+    error = RunDamaged.of(principal.tenant_id, principal.tenant_slug, run_id)
+    return {**dict.fromkeys(_SIGNS_OF_DAMAGE, error), "run_head_is_open": RunClosed(run_id=run_id)}
 
 
 def _append_many(
@@ -264,6 +313,6 @@ def _append_many(
         "entry_hashes": [one.entry_hash for one in chained],
         "causes": [one.caused_by for one in chained],
     }
-    with constraint_errors(), connection.cursor() as cursor:
+    with constraint_errors(**_refusals(principal, run_id)), connection.cursor() as cursor:
         cursor.execute(_APPEND_MANY, parameters)
     return made + chained

@@ -16,11 +16,12 @@ from memory.actions.verify_tenant import examine_run
 from memory.errors import ExportTooLarge, LogNotFound, PermissionDenied, RunNotSealed
 from memory.hashing import timestamp_text
 from memory.ids import new_text_id
-from memory.integrity.bundle import Evidence, SealedLeaf, write_bundle
+from memory.integrity.bundle import Evidence, SealedLeaf, StampedNote, write_bundle
 from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
 from memory.integrity.notes import parse_checkpoint, verifier_key
 from memory.integrity.seal_log import StoredTree
 from memory.integrity.signing import signer
+from memory.integrity.timestamps import PLACE
 from memory.log_entry import StoredEntry
 from memory.queries.run_log import check_run_is_readable, has_unreadable_entry, run_log
 from memory.queries.seal_proofs import run_proof
@@ -38,6 +39,16 @@ SELECT leaf_index, leaf_text FROM seal_leaf
 WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND leaf_index < %(size)s::bigint
   AND leaf_index > %(after)s::bigint
 ORDER BY leaf_index LIMIT %(limit)s::int
+"""
+
+
+# Of each authority the newest stamp of a checkpoint that this one goes on from.
+_STAMPS = """
+SELECT DISTINCT ON (a.place) a.place, a.size, a.answer, c.note_text
+FROM anchor a JOIN checkpoint c ON c.tenant_id = a.tenant_id AND c.size = a.size
+WHERE a.tenant_id = %(tenant)s::uuid AND a.size <= %(size)s::bigint AND starts_with(a.place, 'timestamp:')
+  AND c.origin = %(origin)s::text
+ORDER BY a.place, a.size DESC
 """
 
 
@@ -106,6 +117,7 @@ def export_evidence(
             leaves=lambda: _leaves(principal, run_id, head),
             note_text=head.cosigned_note if head is not None else None,
             head_proof=proof,
+            stamps=_stamps(principal, head),
         ),
         by,
     )
@@ -191,6 +203,27 @@ def _leaves(
         if len(rows) < _LEAVES_AT_ONCE:
             return
         after = rows[-1][0]
+
+
+def _stamps(principal: Principal, head: StoredCheckpoint | None) -> list[StampedNote]:
+    """The time stamps that show that the checkpoint's log, or the start of it, existed at some moment."""
+    if head is None:
+        return []
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        cursor.execute(
+            _STAMPS, {"tenant": principal.tenant_id, "size": head.size, "origin": head.origin}
+        )
+        rows = cursor.fetchall()
+        tree = StoredTree(cursor, principal.tenant_id)
+        return [
+            StampedNote(
+                place.removeprefix(PLACE),
+                note_text,
+                answer,
+                tree.prove_consistency(size, head.size),
+            )
+            for place, size, answer, note_text in rows
+        ]
 
 
 def _head_proof(principal: Principal, run_id: str, head: StoredCheckpoint) -> str | None:

@@ -49,11 +49,8 @@ def restore_epoch(*, principal: Principal, reason: str) -> Epoch:
     last = anchors.last
     if last is None or last.size <= size:
         raise InvariantViolated(invariant="log-is-not-behind-its-anchor")
-    with writing_anchors(slug) as writer:
-        if writer.newest() != AnchorFile(anchors.epoch, anchors.checkpoints[-1:]):
-            raise InvariantViolated(invariant="anchor-moved-meanwhile")
-        writer.begin_epoch(anchors.epoch + 1, size, reason.strip())
     number = anchors.epoch + 1
+    # Logged first: where that is refused, the anchor file says nothing either.
     with tenant_context(principal.tenant_id):
         append_governance(
             principal=principal,
@@ -64,6 +61,10 @@ def restore_epoch(*, principal: Principal, reason: str) -> Epoch:
                 "anchoredSize": last.size,
             },
         )
+        with writing_anchors(slug) as writer:
+            if writer.newest() != AnchorFile(anchors.epoch, anchors.checkpoints[-1:]):
+                raise InvariantViolated(invariant="anchor-moved-meanwhile")
+            writer.begin_epoch(number, size, reason.strip())
     seal_tenant(tenant_id=principal.tenant_id, tenant_slug=slug)
     return Epoch(number, origin_of(slug, number), size, last.size - size)
 

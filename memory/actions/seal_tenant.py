@@ -59,10 +59,13 @@ SELECT clock_timestamp(), coalesce((SELECT max(size) FROM checkpoint WHERE tenan
   coalesce((SELECT max(leaf_index) + 1 FROM seal_leaf WHERE tenant_id = %(tenant)s::uuid), 0),
   EXISTS (
     SELECT FROM run_head h
-    WHERE h.tenant_id = %(tenant)s::uuid AND (%(since)s::timestamptz IS NULL OR h.last_at >= %(since)s::timestamptz)
-      AND h.next_sequence - 1 > coalesce((
+    WHERE h.tenant_id = %(tenant)s::uuid
+      AND (%(since)s::timestamptz IS NULL OR greatest(h.last_at, h.closed_at) >= %(since)s::timestamptz)
+      AND (h.next_sequence - 1 > coalesce((
         SELECT max(l.to_sequence) FROM seal_leaf l
-        WHERE l.tenant_id = h.tenant_id AND l.run_id = h.run_id AND l.leaf_type = 'seal/v1'), -1))
+        WHERE l.tenant_id = h.tenant_id AND l.run_id = h.run_id AND l.leaf_type = 'seal/v1'), -1)
+        OR h.closed_at IS NOT NULL AND NOT EXISTS (
+          SELECT FROM seal_leaf c WHERE c.tenant_id = h.tenant_id AND c.run_id = h.run_id AND c.leaf_type = 'run-closed')))
 """
 
 _VERSIONS = """

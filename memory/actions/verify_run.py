@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import structlog
 from django.db import connection, transaction
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
-from memory.errors import BadInput, InvariantViolated, PermissionDenied
+from memory.actions.note_damage import note_damage
+from memory.errors import BadInput, PermissionDenied, RunDamaged
 from memory.integrity.anchors import read_anchors
 from memory.integrity.examination import RunExamination
 from memory.integrity.rows import Progress
@@ -16,8 +16,6 @@ from memory.integrity.sealed_log import SealedLog, verify_sealed_log
 from memory.integrity.signing import signer
 from memory.integrity.states import ChainReport
 from memory.queries.run_log import check_run_is_readable, has_unreadable_entry
-
-log = structlog.get_logger("kindmem.integrity")
 
 _KEEP = """
 INSERT INTO run_verification
@@ -100,9 +98,9 @@ def log_verification(principal: Principal, payload: dict[str, Any]) -> None:
     try:
         with transaction.atomic():
             append_governance(principal=principal, payload=payload)
-    except InvariantViolated as error:
+    except RunDamaged as error:
         # The record of governance was itself cut, so nothing continues it. What was found is answered all the same.
-        log.error("the record of governance takes no entry", invariant=error.invariant)
+        note_damage(error)
 
 
 def keep_verification(

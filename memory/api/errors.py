@@ -9,6 +9,7 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from memory import admission
+from memory.actions.note_damage import note_damage
 from memory.api.json_text import dumps
 from memory.errors import (
     BadInput,
@@ -18,6 +19,7 @@ from memory.errors import (
     InternalError,
     MethodNotAllowed,
     RateLimited,
+    RunDamaged,
     Unavailable,
 )
 
@@ -68,6 +70,8 @@ STATUS: dict[str, int] = {
     "run-not-sealed": 409,
     "export-too-large": 413,
     "log-damaged": 409,
+    "run-damaged": 409,
+    "run-closed": 409,
     "checkpoint-not-found": 404,
     "verification-not-found": 404,
     "erasure-in-progress": 409,
@@ -114,6 +118,8 @@ def is_connection_lost(error: BaseException) -> bool:
 def domain_error_of(error: Exception) -> DomainError:
     """What the answer says of any exception. Whatever isn't known is logged with its traceback, and answers 500."""
     if isinstance(error, DomainError):
+        if isinstance(error, RunDamaged):
+            note_damage(error)
         return error
     if isinstance(error, admission.BadInput):
         return BadInput(

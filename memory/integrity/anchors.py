@@ -140,13 +140,14 @@ class AnchorWriter:
     def add_checkpoint(self, epoch: int, note_text: str) -> None:
         """Append a checkpoint; on disk when this returns."""
         size = parse_checkpoint(note_text).size
-        self._append({"epoch": epoch, "size": size, "note": note_text})
+        self.append({"epoch": epoch, "size": size, "note": note_text})
 
     def begin_epoch(self, epoch: int, after_size: int, reason: str) -> None:
         """Append that a new epoch begins after the first `after_size` leaves, and why."""
-        self._append({"epoch": epoch, "afterSize": after_size, "reason": reason})
+        self.append({"epoch": epoch, "afterSize": after_size, "reason": reason})
 
-    def _append(self, said: dict[str, Any]) -> None:
+    def append(self, said: dict[str, Any]) -> None:
+        """Append one line, with the moment; on disk when this returns."""
         line = canonical({**said, "at": timestamp_text(datetime.now(UTC))}) + "\n"
         end = os.lseek(self._descriptor, 0, os.SEEK_END)
         if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
@@ -169,6 +170,35 @@ def writing_anchors(tenant_slug: str) -> Iterator[AnchorWriter]:
         yield AnchorWriter(path, descriptor)
     finally:
         os.close(descriptor)
+
+
+def stamps_path(tenant_slug: str) -> Path:
+    """Where the time stamps of a tenant's checkpoints are written down, beside its anchors."""
+    return anchor_path(tenant_slug).with_suffix(".stamps.jsonl")
+
+
+def keep_stamp(
+    tenant_slug: str, *, size: int, note_text: str, authority: str, answer: str, stamped_at: str
+) -> None:
+    """Append a time stamp (base64 of a TimeStampResp) with what was stamped; on disk when this returns. Raises OSError."""
+    path = stamps_path(tenant_slug)
+    _make_private(path.parent)
+    said = {
+        "size": size,
+        "note": note_text,
+        "authority": authority,
+        "stamp": answer,
+        "stampedAt": stamped_at,
+    }
+    is_new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        AnchorWriter(path, descriptor).append(said)
+    finally:
+        os.close(descriptor)
+    if is_new:
+        _sync_folder(path.parent)
 
 
 def _make_private(folder: Path) -> None:

@@ -8,7 +8,7 @@ import base64
 import csv
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -54,6 +54,26 @@ class SealedLeaf:
 
 
 @dataclass(frozen=True, slots=True)
+class StampedNote:
+    """A checkpoint that a time stamp authority stamped (`stamp`: base64), with its path to the bundle's checkpoint."""
+
+    authority: str
+    note_text: str
+    stamp: str
+    path: Iterable[bytes]
+
+    def line(self) -> str:
+        return canonical(
+            {
+                "authority": self.authority,
+                "note": self.note_text,
+                "stamp": self.stamp,
+                "path": [tag(hash) for hash in self.path],
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What goes into a bundle. `entries` may be read several times; `about` is the manifest without files and counts."""
 
@@ -62,6 +82,7 @@ class Evidence:
     leaves: Callable[[], Iterator[SealedLeaf]]
     note_text: str | None = None
     head_proof: str | None = None
+    stamps: Sequence[StampedNote] = ()
 
 
 @dataclass(slots=True)
@@ -105,6 +126,8 @@ def write_bundle(target: IO[bytes], evidence: Evidence, by: Signer) -> dict[str,
             files.write("checkpoint.txt", [evidence.note_text])
         if evidence.head_proof is not None:
             files.write("head.tlog-proof", [evidence.head_proof])
+        if evidence.stamps:
+            files.write("timestamps.jsonl", (stamp.line() + "\n" for stamp in evidence.stamps))
         files.write("verify_bundle.py", [(_HERE / "verify_bundle.py").read_text("utf-8")])
         files.write("README.md", [(_HERE / "bundle_readme.md").read_text("utf-8")])
         manifest = {

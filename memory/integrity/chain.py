@@ -43,6 +43,12 @@ OTHER_SCOPE: Final = "the scope of another tenant"
 _ERASURE_END: Final = ',"type":"payload.erased"}'
 
 
+def attests_erasure(row: EntryRow) -> bool:
+    """Whether the entry is the server's word that a payload was erased."""
+    text = row.payload_text
+    return row.kind == "event-emitted" and text is not None and text.endswith(_ERASURE_END)
+
+
 class ChainVerifier:
     """Verifies one run: `feed` batches in order, then `finish`.
 

@@ -2,9 +2,12 @@
 
 It shares no code with `chain.py` but what to call things, and tests hold the two to the same answer.
 A statement judges a span of entries, in one snapshot with the head row, so that no statement runs for
-long; a second one runs only when something is bad, to say what. The caller's transaction has set the
-tenant.
+long. The first one only tells whether the span as a whole is as it should be (chain_clean.sql); where it
+is not, or can't be told at once (erased payloads, strings that JSON escapes, two hash versions), the
+second judges entry by entry, and a third says what is bad. The caller's transaction has set the tenant.
 """
+
+from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
@@ -23,6 +26,9 @@ from memory.integrity.rows import Progress
 from memory.integrity.states import ChainReport, FirstBad, Tampering, state_of
 
 _HERE = Path(__file__).parent
+_CLEAN = (_HERE / "chain_clean.sql").read_text("utf-8")
+CLEAN_SUMMARY: Final = _CLEAN + (_HERE / "chain_clean_summary.sql").read_text("utf-8")
+CLEAN_SEAL: Final = _CLEAN + (_HERE / "chain_clean_seal.sql").read_text("utf-8")
 _ROWS = (_HERE / "chain_rows.sql").read_text("utf-8")
 SUMMARY: Final = _ROWS + (_HERE / "chain_summary.sql").read_text("utf-8")
 FIRST_BAD: Final = _ROWS + (_HERE / "chain_first_bad.sql").read_text("utf-8")
@@ -45,6 +51,17 @@ class Cursor(Protocol):
     def fetchall(self) -> Any: ...
 
 
+class _Clean(NamedTuple):
+    """The row that chain_clean_summary.sql answers with for one span."""
+
+    is_clean: bool
+    entries: int
+    newest_sequence: int
+    newest_hash: bytes
+    next_sequence: int | None
+    has_more: bool
+
+
 class _Totals(NamedTuple):
     """The row that chain_summary.sql answers with for one span."""
 
@@ -60,6 +77,12 @@ class _Totals(NamedTuple):
     end_class: str
     end_expected: str
     end_found: str
+
+    @classmethod
+    def clean(cls, span: _Clean) -> _Totals:
+        """The same of a span in which nothing is bad and nothing erased."""
+        ends = (span.newest_sequence, span.newest_hash, span.next_sequence)
+        return cls(span.entries, 0, 0, None, None, *ends, None, "", "", "")
 
 
 class SqlChainReading:
@@ -115,6 +138,10 @@ class SqlChainReading:
         if last is not None:
             span_last = min(span_last, last)
         parameters |= {"first": self._span_first, "last": span_last}
+        cursor.execute(CLEAN_SUMMARY, parameters)
+        clean = _Clean._make(cursor.fetchone())
+        if clean.is_clean:
+            return self._take_clean(clean, span_last)
         cursor.execute(SUMMARY, parameters)
         totals = self._totals = _Totals._make(cursor.fetchone())
         self._entries += totals.entries
@@ -130,6 +157,19 @@ class SqlChainReading:
                 self._run_id, unattested, Tampering.CONTENT, ATTESTED_ERASURE, NO_PAYLOAD
             )
         self._first_bad = first_bad
+        self._tell(totals, span_last)
+        return first_bad is not None or is_final
+
+    def _take_clean(self, clean: _Clean, span_last: int) -> bool:
+        """Count a span that is as it should be; whether it was the last one."""
+        newest, following = clean.newest_sequence, clean.next_sequence
+        self._entries += clean.entries
+        totals = self._totals = _Totals.clean(clean)
+        self._tell(totals, span_last)
+        is_end = following == newest + 1 and not clean.has_more
+        return span_last == self._last or newest < span_last or is_end
+
+    def _tell(self, totals: _Totals, span_last: int) -> None:
         self._span_first = span_last + 1
         if self._on_batch is not None and totals.entries:
             self._on_batch(
@@ -141,7 +181,6 @@ class SqlChainReading:
                     linkage_only=self._linkage_only,
                 )
             )
-        return first_bad is not None or is_final
 
     def report(self) -> ChainReport:
         """What was read, which is all of it."""

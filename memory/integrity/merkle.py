@@ -70,11 +70,15 @@ def root_of(leaves: Iterable[bytes]) -> bytes:
 
 
 def root_of_hashes(hashes: Iterable[bytes]) -> bytes:
-    """Return the root over leaf hashes."""
-    tree = CompactRange()
-    for hash in hashes:
-        tree.append_hash(hash)
-    return tree.root()
+    """Return the root over leaf hashes, level by level: neighbours are hashed together, one without a neighbour moves up."""
+    level = list(hashes)
+    if not level:
+        return EMPTY_ROOT
+    while len(level) > 1:
+        last = level[-1:] if len(level) & 1 else []
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [sha256(b"\x01" + left + right).digest() for left, right in pairs] + last
+    return level[0]
 
 
 def subtrees_of(hashes: Sequence[bytes]) -> Subtree:

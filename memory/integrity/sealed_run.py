@@ -10,12 +10,14 @@ from typing import Final
 from uuid import UUID
 
 from memory.hashing import tag
-from memory.integrity.chain import NO_ENTRY
+from memory.integrity.chain import NO_ENTRY, attests_erasure
 from memory.integrity.chain_sql import Cursor
 from memory.integrity.leaves import ERASURE, RUN_CLOSED, Seal, leaf_of, record_hash, seal_of
 from memory.integrity.merkle import root_of_hashes
 from memory.integrity.rows import EntryRow
 from memory.integrity.states import FirstBad, Tampering
+
+AFTER_THE_END: Final = "an entry after the run was closed"
 
 _LEAVES: Final = """
 SELECT leaf_index, leaf_text FROM seal_leaf
@@ -138,12 +140,15 @@ class SealComparison:
         seals = self._seals.seals
         while self._place < len(seals) and seals[self._place].seal.to_sequence < row.sequence:
             self._place += 1
-        if self._place == len(seals):
-            closed_at = self._seals.closed_at
-            if closed_at is not None and row.sequence > closed_at:
-                self._say(row.sequence, NO_ENTRY, "an entry after the run was closed")
-            return
-        seal = seals[self._place].seal
+        if self._place < len(seals):
+            self._compare_sealed(row)
+        closed_at = self._seals.closed_at
+        is_late = closed_at is not None and row.sequence > closed_at and not attests_erasure(row)
+        if is_late and self.first_bad is None:
+            self._say(row.sequence, NO_ENTRY, AFTER_THE_END)
+
+    def _compare_sealed(self, row: EntryRow) -> None:
+        seal = self._seals.seals[self._place].seal
         self._open(self._place)
         if self.first_bad is not None:
             return

@@ -12,7 +12,7 @@ from uuid import UUID
 from memory.hashing import tag
 from memory.integrity.chain import NO_ENTRY
 from memory.integrity.chain_sql import Cursor
-from memory.integrity.sealed_run import RunSeals, SealComparison
+from memory.integrity.sealed_run import AFTER_THE_END, RunSeals, SealComparison
 from memory.integrity.states import FirstBad, Tampering
 
 _COMPARE: Final = (Path(__file__).parent / "sealed_run.sql").read_text("utf-8")
@@ -22,6 +22,7 @@ _PAST_THE_END = """
 SELECT min(e.sequence) FROM log_entry e
 WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND e.sequence > %(closed_at)s::bigint
   AND e.sequence >= %(first)s::bigint AND (%(last)s::bigint IS NULL OR e.sequence <= %(last)s::bigint)
+  AND (e.kind = 'event-emitted' AND right(e.payload_text, 25) = ',"type":"payload.erased"}') IS NOT TRUE
 """
 
 
@@ -49,6 +50,9 @@ class SqlSealComparison:
             self._done += _SEALS_A_STATEMENT
             self.first_bad = self._compare(cursor, indices)
             if self.first_bad is not None:
+                late = self._past_the_end(cursor)
+                if late is not None and late.sequence < self.first_bad.sequence:
+                    self.first_bad = late
                 return True
             if until is not None and time.monotonic() >= until:
                 return False
@@ -76,6 +80,4 @@ class SqlSealComparison:
         [late] = cursor.fetchone()
         if late is None:
             return None
-        return FirstBad(
-            self._seals.run_id, late, Tampering.SEAL, NO_ENTRY, "an entry after the run was closed"
-        )
+        return FirstBad(self._seals.run_id, late, Tampering.SEAL, NO_ENTRY, AFTER_THE_END)

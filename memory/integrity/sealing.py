@@ -13,11 +13,13 @@ from uuid import UUID
 
 from memory.hashing import ZERO_HASH, tag
 from memory.integrity.chain import NO_ENTRY
-from memory.integrity.chain_sql import Cursor, verify_run_in_sql
+from memory.integrity.chain_sql import CLEAN_SEAL, Cursor, verify_run_in_sql
 from memory.integrity.leaves import (
     MOST_SEALED,
     erasure_text,
     leaf_of,
+    record_hashes,
+    run_closed_text,
     seal_of,
     seal_text,
 )
@@ -36,15 +38,19 @@ ROUND_SECONDS: Final = 2.0
 """How long one round goes on taking up runs; it ends in one transaction with the leaves."""
 
 _MOVED = """
-SELECT h.run_id, h.next_sequence, coalesce(sealed.to_sequence, -1), sealed.leaf_text, h.head_hash, h.prev_hash
+SELECT h.run_id, h.next_sequence, coalesce(sealed.to_sequence, -1), sealed.leaf_text, h.head_hash, h.prev_hash, closing.is_due
 FROM run_head h
 LEFT JOIN LATERAL (
   SELECT l.to_sequence, l.leaf_text FROM seal_leaf l
   WHERE l.tenant_id = h.tenant_id AND l.run_id = h.run_id AND l.leaf_type = 'seal/v1'
   ORDER BY l.to_sequence DESC LIMIT 1
 ) sealed ON true
-WHERE h.tenant_id = %(tenant)s::uuid AND h.next_sequence - 1 > coalesce(sealed.to_sequence, -1)
-  AND (%(since)s::timestamptz IS NULL OR h.last_at >= %(since)s::timestamptz)
+CROSS JOIN LATERAL (
+  SELECT h.closed_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM seal_leaf c WHERE c.tenant_id = h.tenant_id AND c.run_id = h.run_id AND c.leaf_type = 'run-closed') AS is_due
+) closing
+WHERE h.tenant_id = %(tenant)s::uuid AND (h.next_sequence - 1 > coalesce(sealed.to_sequence, -1) OR closing.is_due)
+  AND (%(since)s::timestamptz IS NULL OR greatest(h.last_at, h.closed_at) >= %(since)s::timestamptz)
   AND h.run_id <> ALL (%(without)s::text[])
 ORDER BY h.run_id LIMIT %(limit)s::int
 """
@@ -72,10 +78,12 @@ class Moved(NamedTuple):
     sealed_text: str | None
     head_hash: bytes
     prev_hash: bytes
+    is_closing: bool
+    """It was closed, and no leaf says so yet."""
 
 
 class _Span(NamedTuple):
-    """The row that chain_seal.sql answers with."""
+    """The row that chain_seal.sql answers with; chain_clean_seal.sql, with record hashes to be made."""
 
     entries: int
     bad_sequence: int | None
@@ -120,7 +128,7 @@ def make_leaves(
         {"tenant": tenant_id, "since": since, "without": list(without), "limit": _RUNS_A_ROUND},
     )
     moved = [
-        Moved(row[0], row[1], row[2], row[3], bytes(row[4]), bytes(row[5]))
+        Moved(row[0], row[1], row[2], row[3], bytes(row[4]), bytes(row[5]), row[6])
         for row in cursor.fetchall()
     ]
     made = Round(is_last=len(moved) < _RUNS_A_ROUND)
@@ -166,6 +174,13 @@ class RunSealer:
                 self._refuse(newest, Tampering.LINK, tag(run.head_hash), tag(sealed_hash))
             made.leaves += leaves
             made.entries += last - first + 1
+        if run.is_closing:
+            if sealed_hash != run.head_hash:
+                self._refuse(newest, Tampering.LINK, tag(run.head_hash), tag(sealed_hash))
+            text = run_closed_text(
+                self._slug, run.run_id, to_sequence=newest, head_hash=sealed_hash
+            )
+            made.leaves.append(NewLeaf(text))
         return True
 
     def leaves_over(
@@ -210,18 +225,24 @@ class RunSealer:
         ]
 
     def _recomputed(self, first: int, last: int, sealed_to: int) -> _Span:
-        self._cursor.execute(
-            _SEAL,
-            {
-                "tenant": self._tenant_id,
-                "tenant_slug": self._slug,
-                "run": self._run_id,
-                "first": first,
-                "last": last,
-                "sealed_to": sealed_to,
-                "attested": [],
-            },
-        )
+        parameters = {
+            "tenant": self._tenant_id,
+            "tenant_slug": self._slug,
+            "run": self._run_id,
+            "first": first,
+            "last": last,
+            "sealed_to": sealed_to,
+            "attested": [],
+        }
+        self._cursor.execute(CLEAN_SEAL, parameters)
+        clean = self._cursor.fetchone()
+        if clean is not None:
+            entries, prev_hash, hashes, has_word, version, causes = clean
+            if version is not None:
+                hashes = bytes(hashes)
+                records = record_hashes(hashes, version, causes)
+                return _Span(entries, None, bytes(prev_hash), records, hashes, has_word)
+        self._cursor.execute(_SEAL, parameters)
         row = self._cursor.fetchone()
         return _Span(
             row[0], row[1], bytes(row[2] or b""), bytes(row[3] or b""), bytes(row[4] or b""), row[5]

@@ -40,7 +40,8 @@ SELECT sequence FROM log_entry WHERE tenant_id = %(tenant)s::uuid AND id = %(id)
 """
 
 _HEAD: Final = """
-SELECT next_sequence - 1, head_hash FROM run_head WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text
+SELECT next_sequence - 1, head_hash FROM run_head
+WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND closed_at IS NOT NULL
 """
 
 

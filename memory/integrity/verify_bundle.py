@@ -215,6 +215,34 @@ def is_included(hash, index, size, path, root):
     return last == 0 and hash == root
 
 
+def is_consistent(size, later_size, root, later_root, path):
+    """RFC 9162, 2.1.4.2: whether the first tree is the start of the later one."""
+    if size == later_size:
+        return not path and root == later_root
+    if not 0 < size < later_size:
+        return False
+    path = list(path)
+    if size & (size - 1) == 0:
+        path.insert(0, root)
+    if not path:
+        return False
+    node, last = size - 1, later_size - 1
+    while node & 1:
+        node, last = node >> 1, last >> 1
+    first = second = path[0]
+    for sibling in path[1:]:
+        if last == 0:
+            return False
+        if node & 1 or node == last:
+            first, second = node_hash(sibling, first), node_hash(sibling, second)
+            while not node & 1 and node:
+                node, last = node >> 1, last >> 1
+        else:
+            second = node_hash(second, sibling)
+        node, last = node >> 1, last >> 1
+    return last == 0 and first == root and second == later_root
+
+
 def members(line):
     """The members of a JSON object as they stand: name → (text of member, text of value, value)."""
     decoder = json.JSONDecoder()
@@ -287,13 +315,80 @@ class Note:
         return None
 
 
+# ---- time stamps (RFC 3161) ----------------------------------------------------------------------------------------------
+
+
+def der(data):
+    """The values that stand one after another in DER: [(tag, content)]."""
+    found, at = [], 0
+    while at < len(data):
+        tag_byte, length, at = data[at], data[at + 1], at + 2
+        if length & 0x80:
+            size = length & 0x7F
+            length, at = int.from_bytes(data[at : at + size], "big"), at + size
+        if at + length > len(data):
+            raise ValueError("a time stamp that was cut")
+        found.append((tag_byte, data[at : at + length]))
+        at += length
+    return found
+
+
+def stamp_says(answer):
+    """(OID of the hash, hash, time) that a TimeStampResp stamps. Says nothing about who signed it."""
+    [(_, response)] = der(answer)
+    signed_data = der(der(der(der(response)[1][1])[1][1])[0][1])
+    octets = der(der(signed_data[2][1])[1][1])[0][1]
+    parts = der(der(octets)[0][1])
+    algorithm, imprint = der(parts[2][1])
+    return der(algorithm[1])[0][1], imprint[1], parts[4][1].decode("ascii")
+
+
+SHA256_OID = bytes.fromhex("608648016503040201")
+
+
+def stamp_is_signed(answer, stamped, roots):
+    """Who found the authority's signature good, under one of these roots (PEM file). None when this machine can't tell."""
+    try:
+        import rfc3161_client
+        from cryptography import x509
+    except ImportError:
+        return stamp_is_signed_by_openssl(answer, stamped, roots)
+    with open(roots, "rb") as file:
+        certificates = x509.load_pem_x509_certificates(file.read())
+    try:
+        response = rfc3161_client.decode_timestamp_response(answer)
+        rfc3161_client.VerifierBuilder(roots=certificates).build().verify_message(response, stamped)
+    except (rfc3161_client.VerificationError, ValueError):
+        return ""
+    return "rfc3161-client"
+
+
+def stamp_is_signed_by_openssl(answer, stamped, roots):
+    import os
+    import shutil
+    import subprocess
+    import tempfile
+
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        names = [os.path.join(folder, name) for name in ("stamp", "stamped")]
+        for name, data in zip(names, (answer, stamped)):
+            with open(name, "wb") as file:
+                file.write(data)
+        command = [openssl, "ts", "-verify", "-in", names[0], "-data", names[1], "-CAfile", roots]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return "openssl" if done.returncode == 0 else ""
+
+
 # ---- the bundle ----------------------------------------------------------------------------------------------------------
 
 
 class Check:
     """The steps, in order. What they find is kept for the answer."""
 
-    def __init__(self, path, key=None, anchor=None, receipts=None, witnesses=(), pure=False, say=print):
+    def __init__(self, path, key=None, anchor=None, receipts=None, witnesses=(), pure=False, roots=None, say=print):
         self.path, self.key, self.anchor, self.receipts = path, key, anchor, receipts
         self.pure, self.say, self.witnesses, self.cosigned = pure, say, witnesses, {}
         self.entries = self.erased = self.linkage_only = 0
@@ -301,6 +396,7 @@ class Check:
         self.erased_ids, self.words, self.seals, self.leaves_of_erasure = {}, {}, [], set()
         self.is_anchored = False
         self.closed_at = None
+        self.roots, self.sealed_at, self.stamped = roots, [], {}
 
     def run(self):
         try:
@@ -319,6 +415,7 @@ class Check:
             self.check_erasures()
             self.check_anchor()
             self.check_witnesses()
+            self.check_stamps()
             self.check_receipts()
         except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
             raise Tampered("content", "the bundle", "well-formed evidence", repr(error))
@@ -399,6 +496,7 @@ class Check:
                     raise Tampered("seal", due, "a seal from %d" % due, "one from %s" % leaf["fromSequence"])
                 due = leaf["toSequence"] + 1
                 self.seals.append(leaf)
+                self.sealed_at.append((said["index"], leaf["toSequence"]))
             elif leaf["type"] == "erasure":
                 self.leaves_of_erasure.add(leaf["logEntryId"])
             elif leaf["type"] == "run-closed":
@@ -474,12 +572,14 @@ class Check:
         payload = entry.get("payload")
         if entry["kind"] == "event-emitted" and isinstance(payload, dict) and payload.get("type") == "payload.erased":
             self.words[payload.get("logEntryId")] = entry["sequence"]
+        elif self.closed_at is not None and entry["sequence"] > self.closed_at:
+            raise Tampered("seal", entry["sequence"], "no entry", "an entry after the run was closed")
 
     def check_seals(self):
         if self.sealed_to >= self.entries:
             raise Tampered("seal", self.entries, "entries up to %d, which were sealed" % self.sealed_to, "no entry")
-        if self.closed_at is not None and self.entries - 1 > self.closed_at:
-            raise Tampered("seal", self.closed_at + 1, "no entry", "an entry after the run was closed")
+        if self.closed_at is not None:
+            self.say("   The run was closed with entry %d: nothing but attested erasures came after it." % self.closed_at)
         if self.seals:
             self.say("6. The entries are exactly those that were sealed, their causes and hash versions included.")
         else:
@@ -529,6 +629,36 @@ class Check:
                 self.is_anchored = True
                 self.cosigned[name] = time
                 self.say("   The witness %s saw this very checkpoint, at %d (POSIX seconds)." % (name, time))
+
+    def check_stamps(self):
+        if "timestamps.jsonl" not in self.manifest["files"]:
+            return
+        for line in self.lines("timestamps.jsonl"):
+            said = json.loads(line)
+            name, stamped, answer = said["authority"], said["note"].encode(), base64.b64decode(said["stamp"])
+            note = Note(said["note"])
+            keys = [self.key] if self.key else self.manifest["verifierKeys"]
+            if note.origin != self.note.origin or not any(note.is_signed_by(one, self.pure) for one in keys):
+                raise Tampered("checkpoint", "the time stamp of %s" % name, "a checkpoint of this log", "another note")
+            path = [raw(hash) for hash in said["path"]]
+            if not is_consistent(note.size, self.note.size, note.root, self.note.root, path):
+                raise Tampered("checkpoint", "the time stamp of %s" % name, "the start of this log", "another log")
+            algorithm, imprint, time = stamp_says(answer)
+            if algorithm != SHA256_OID or imprint != hashlib.sha256(stamped).digest():
+                raise Tampered("anchor", "the time stamp of %s" % name, tag(stamped), imprint.hex())
+            covered = max([to for index, to in self.sealed_at if index < note.size], default=-1)
+            by = stamp_is_signed(answer, stamped, self.roots) if self.roots else None
+            if by == "":
+                raise Tampered("anchor", "the time stamp of %s" % name, "a signature under your roots", "another one")
+            self.stamped[name] = {"at": time, "to": covered, "signatureCheckedBy": by}
+            self.say("   Time stamp of %s, %s (UTC): the log of %d leaves existed then," % (name, time, note.size))
+            self.say("   and with it the entries 0 to %d of this run." % covered if covered >= 0 else "   without this run.")
+            if by:
+                self.say("   Its signature is good under the roots you gave (by %s)." % by)
+            elif self.roots:
+                self.say("   NOT CHECKED who signed it: neither rfc3161-client nor openssl is on this machine.")
+            else:
+                self.say("   NOT CHECKED who signed it: run again with --timestamp-roots, the authority's certificates.")
 
     def check_receipts(self):
         if not self.receipts:
@@ -585,13 +715,14 @@ def main(arguments=None):
     parser.add_argument(
         "--witness", action="append", default=[], metavar="KEY", help="the key of a witness you trust; may be repeated"
     )
+    parser.add_argument("--timestamp-roots", metavar="FILE", help="certificates (PEM) of the time stamp authority that you trust")
     parser.add_argument("--receipts", metavar="FILE", help="JSON lines of append answers that a client kept")
     parser.add_argument("--pure", action="store_true", help="do not use the package cryptography")
     parser.add_argument("--json", action="store_true", help="answer in one JSON value")
     options = parser.parse_args(arguments)
     check = Check(
         options.bundle, options.key, options.anchor, options.receipts, options.witness, options.pure,
-        say=(lambda line: None) if options.json else print,
+        options.timestamp_roots, say=(lambda line: None) if options.json else print,
     )
     bad = None
     try:
@@ -606,6 +737,8 @@ def main(arguments=None):
         answer["erased"] = check.erased
         if check.witnesses:
             answer["cosigned"] = check.cosigned
+        if check.stamped:
+            answer["timestamps"] = check.stamped
         if bad:
             answer["firstBad"] = bad
         print(json.dumps(answer, sort_keys=True))

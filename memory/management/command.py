@@ -13,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
 from memory.access import Principal, system_principal
-from memory.errors import BadInput, DomainError, NotFound, TenantClosed
+from memory.actions.note_damage import note_damage
+from memory.errors import BadInput, DomainError, NotFound, RunDamaged, TenantClosed
 from memory.installation_keys import OtherKeys, claim_keys
 from memory.models import Tenant
 from memory.tenancy import tenant_context, tenant_id_of
@@ -80,6 +81,8 @@ class OperatorCommand(ToldCommand):
         except OtherKeys as error:
             raise Refused(str(error), code="other-keys") from error
         except DomainError as error:
+            if isinstance(error, RunDamaged):
+                note_damage(error)
             raise Refused(sentence(error), code=error.code, details=error.details) from error
         except OperationalError as error:
             raise Refused(

@@ -46,6 +46,7 @@ class RunHead(TenantModel):
     entry_count = models.BigIntegerField()
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "run_head"

@@ -12,7 +12,7 @@ from typing import Any
 from tests.benchmarks.harness import database, interleaved, ratio
 
 VERIFIED = 20_000
-SEALED = 20_000
+SEALED = 100_000
 BATCH = 500
 
 _SHA256_ALONE = """
@@ -239,7 +239,7 @@ def proving(count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with database():
         for measure in (verification, sealing, lambda: proving(count)):
             for name, figure in measure().items():

@@ -6,6 +6,7 @@ which stand before the real ones; honest runs are also read from the real tables
 
 import random
 from collections.abc import Iterator
+from hashlib import sha256
 from uuid import UUID
 
 import psycopg
@@ -15,7 +16,7 @@ from django.db import connection
 from memory.actions.append_log_entries import append_log_entries
 from memory.canonical import canonical_string
 from memory.integrity.chain import ChainVerifier
-from memory.integrity.chain_sql import verify_run_in_sql
+from memory.integrity.chain_sql import CLEAN_SUMMARY, FIRST_BAD, SUMMARY, verify_run_in_sql
 from memory.integrity.rows import EntryRow, HeadRow, Progress
 from memory.integrity.states import ChainReport, State, Tampering
 from memory.integrity.stored_run import read_batch, verify_stored_run
@@ -264,6 +265,109 @@ def test_hostile_strings_everywhere_verify_in_both(cursor: psycopg.Cursor) -> No
 
     assert in_sql(cursor) == in_python(cursor) == in_memory(rows, head_of(rows))
     assert in_sql(cursor).first_bad is None
+
+
+class Counting:
+    """A cursor that says which statements it was given."""
+
+    def __init__(self, cursor: psycopg.Cursor) -> None:
+        self._cursor = cursor
+        self.fetchone, self.fetchall = cursor.fetchone, cursor.fetchall
+        self.asked: list[str] = []
+
+    def execute(self, query: str, parameters: object = None) -> None:
+        names = {CLEAN_SUMMARY: "clean", SUMMARY: "summary", FIRST_BAD: "first bad"}
+        self.asked.append(names.get(query, "other"))
+        self._cursor.execute(query, parameters)  # type: ignore[arg-type]  # a test's own text
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_honest_run_is_one_statement_a_span(version: int, cursor: psycopg.Cursor) -> None:
+    rows = honest_rows(version, 20)
+    store(cursor, rows, head_of(rows))
+    for span_entries, spans in ((1, 20), (3, 7), (10, 2), (20, 1), (21, 1)):
+        counting = Counting(cursor)
+        report = in_sql(counting, span_entries=span_entries)  # type: ignore[arg-type]  # as a cursor
+        assert report == in_python(cursor)
+        assert counting.asked == ["clean"] * spans
+    counting = Counting(cursor)
+    assert in_sql(counting, first=4, last=9).first_bad is None  # type: ignore[arg-type]  # as a cursor
+    assert counting.asked == ["clean"]
+
+
+def test_what_can_not_be_told_at_once_is_looked_at_entry_by_entry(cursor: psycopg.Cursor) -> None:
+    rows = honest_rows(1, 8)
+    for changed in (
+        chained([*rows[:3], rows[3]._replace(id='quoted "id"'), *rows[4:]]),
+        chained([*rows[:3], rows[3]._replace(actor="a\ttab"), *rows[4:]]),
+        with_erasure(rows, 2),
+        honest_rows(0, 8),
+    ):
+        store(cursor, changed, head_of(changed))
+        counting = Counting(cursor)
+        report = in_sql(counting)  # type: ignore[arg-type]  # as a cursor
+        assert (report.first_bad, report) == (None, in_python(cursor))
+        assert counting.asked == ["clean", "summary"]
+
+
+def test_strings_that_move_into_their_neighbours_are_found(cursor: psycopg.Cursor) -> None:
+    """Written plainly, these rows give the text that was hashed; their strings are not what they were."""
+    honest = honest_rows(1, 6)
+    told = 'a","id":"b","kind":"c'
+    for field, text, others in (
+        ("id", f'le-3","kind":"tool-result","payload":{honest[3].payload_text}', ("kind",)),
+        ("actor", f'tool:crm","id":"{honest[4].id}', ("id",)),
+        ("actor", told, ("id", "kind")),
+    ):
+        for place in (3, 4):
+            moved = honest[place]._replace(**{field: text})
+            for other in others:
+                moved = moved._replace(**{other: ""})
+            rows = [*honest[:place], moved, *honest[place + 1 :]]
+            store(cursor, rows, head_of(honest))
+            bad = in_sql(cursor).first_bad
+            assert bad == in_python(cursor).first_bad
+            assert bad is not None
+            assert (bad.tampering, bad.sequence) == (Tampering.CONTENT, place)
+    # The one that would fit to the letter: an entry without payload whose kind took the place of id and kind.
+    plain = chained([entry(0, 1, None, id='x","kind":"y', kind="z", actor=None)])
+    store(cursor, plain, head_of(plain))
+    assert in_sql(cursor).first_bad is None
+    twin = plain[0]._replace(id="x", kind='y","kind":"z')
+    store(cursor, [twin], head_of(plain))
+    bad = in_sql(cursor).first_bad
+    assert bad == in_python(cursor).first_bad
+    assert bad is not None
+    plainly = '{"id":"x","kind":"y","kind":"z","prevHash":"sha256:' + "0" * 64
+    text = f'{plainly}","runId":"{RUN}","scope":{twin.scope_text},"sequence":0,"timestamp":"{twin.timestamp}"}}'
+    fitting = twin._replace(entry_hash=sha256(text.encode()).digest())
+    store(cursor, [fitting], head_of([fitting]))
+    bad = in_sql(cursor).first_bad
+    assert bad == in_python(cursor).first_bad
+    assert bad is not None
+    assert (bad.tampering, bad.sequence) == (Tampering.CONTENT, 0)
+
+
+def test_an_entry_past_the_head_is_found_also_where_a_span_ends(cursor: psycopg.Cursor) -> None:
+    rows = honest_rows(1, 9)
+    head = head_of(rows[:8])
+    store(cursor, rows, head)
+    for span_entries in (1, 2, 4, 8, 9):
+        bad = in_sql(cursor, span_entries=span_entries).first_bad
+        assert bad == in_python(cursor).first_bad
+        assert bad is not None
+        assert (bad.tampering, bad.sequence) == (Tampering.LINK, 8)
+
+
+def test_sequences_that_only_add_up_are_not_a_run(cursor: psycopg.Cursor) -> None:
+    """Twice the first and twice the last: as many, from 0 to 3, of the same sum."""
+    rows = honest_rows(1, 4)
+    crowded = [rows[0], rows[0], rows[3], rows[3]]
+    store(cursor, crowded, head_of(rows))
+    bad = in_sql(cursor).first_bad
+    assert bad == in_python(cursor).first_bad
+    assert bad is not None
+    assert (bad.tampering, bad.sequence) == (Tampering.DUPLICATE, 0)
 
 
 def test_many_rows_at_one_sequence_do_not_hold_the_reader_up(cursor: psycopg.Cursor) -> None:

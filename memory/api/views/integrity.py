@@ -20,6 +20,7 @@ from memory.integrity.checkpoints import StoredCheckpoint
 from memory.integrity.notes import verifier_key
 from memory.integrity.signing import signer
 from memory.queries.seal_proofs import checkpoint, checkpoints, consistency, run_proof
+from memory.queries.timestamps import timestamps_of
 from memory.queries.witnesses import witnesses_of
 
 _ZIP: Final = "application/zip"
@@ -40,6 +41,19 @@ WITNESS: dict[str, Any] = {
         "retryAt": INSTANT,
     },
 }
+TIMESTAMP: dict[str, Any] = {
+    "type": "object",
+    "required": ["name", "state"],
+    "properties": {
+        "name": TEXT,
+        "state": {"enum": ["stamped", "covered", "waiting", "failing"]},
+        "stampedAt": INSTANT,
+        "stamp": TEXT,
+        "failure": TEXT,
+        "failedAt": INSTANT,
+        "retryAt": INSTANT,
+    },
+}
 CHECKPOINT: dict[str, Any] = {
     "type": "object",
     "required": ["size", "origin", "rootHash", "signedAt", "note"],
@@ -52,6 +66,7 @@ CHECKPOINT: dict[str, Any] = {
         "note": TEXT,
         "verifierKeys": {"type": "array", "items": TEXT},
         "witnesses": {"type": "array", "items": WITNESS},
+        "timestamps": {"type": "array", "items": TIMESTAMP},
     },
 }
 RUN_PROOF: dict[str, Any] = {
@@ -124,7 +139,9 @@ class OneCheckpoint(ApiView):
         description=(
             "`note` is a C2SP tlog-checkpoint, with the cosignatures of its witnesses; `verifierKeys` are in the text form of "
             "signed notes. `witnesses` says of each chosen witness whether it cosigned this head (`cosigned`) or a later one "
-            "that goes on from it (`covered`), is yet to answer (`waiting`), or why it does not (`failing`)."
+            "that goes on from it (`covered`), is yet to answer (`waiting`), or why it does not (`failing`). "
+            "`timestamps` says the same of each time stamp authority (RFC 3161); `stamp` is its TimeStampResp in base64, over "
+            "the note without its witnesses' lines."
         ),
         ability="read",
         answers={200: CHECKPOINT},
@@ -138,6 +155,9 @@ class OneCheckpoint(ApiView):
         witnesses = witnesses_of(call.principal, row)
         if witnesses:
             body["witnesses"] = witnesses
+        timestamps = timestamps_of(call.principal, row)
+        if timestamps:
+            body["timestamps"] = timestamps
         return Answer(200, body)
 
 

@@ -1,0 +1,101 @@
+"""What clients kept of their appends, as a file that `verify_log` holds against the log."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from memory.management.command import Refused
+from tests.builders import TenantKit
+from tests.integrity.logs import attacker
+
+RUN = "run-1"
+
+
+def kept(tenant: TenantKit, count: int, run: str = RUN) -> list[dict[str, Any]]:
+    """The answers to appends, as a client keeps them."""
+    client = tenant.client("agent", projects=["p1"])
+    answers = []
+    for n in range(count):
+        body = {"kind": "tool-call", "scope": {"projectId": "p1"}, "payload": {"n": n}}
+        answer = client.post(f"/v1/memory/runs/{run}/log", body)
+        assert answer.status_code == 201
+        answers.append(answer.json())
+    return answers
+
+
+def written(answers: list[dict[str, Any]], folder: Path) -> Path:
+    path = folder / "receipts.jsonl"
+    path.write_text("\n".join(json.dumps(one) for one in answers) + "\n\n")
+    return path
+
+
+def judged(tenant: TenantKit, *options: str) -> tuple[int, dict[str, Any]]:
+    out = io.StringIO()
+    code: Any = 0
+    try:
+        call_command("verify_log", tenant.slug, "--json", *options, stdout=out)
+    except SystemExit as ended:
+        code = ended.code
+    return int(code or 0), json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize("verifier", [(), ("--sql",)])
+def test_an_unsealed_tail_that_was_cut_with_its_head_is_shown_by_a_file_of_receipts(
+    verifier: tuple[str, ...], live_acme: TenantKit, superuser_url: str, tmp_path: Path
+) -> None:
+    answers = kept(live_acme, 4)
+    path = written(answers, tmp_path)
+    assert judged(live_acme, "--receipts", str(path), *verifier)[0] == 14
+    with attacker(superuser_url) as session:
+        session.execute(
+            "DELETE FROM log_entry WHERE tenant_id = %s AND run_id = %s AND sequence = 3",
+            [live_acme.id, RUN],
+        )
+        session.execute(
+            "UPDATE run_head h SET next_sequence = 3, entry_count = 3, head_hash = e.entry_hash, prev_hash = e.prev_hash"
+            " FROM log_entry e WHERE h.tenant_id = %s AND h.run_id = %s AND e.tenant_id = h.tenant_id AND e.run_id = h.run_id"
+            " AND e.sequence = 2",
+            [live_acme.id, RUN],
+        )
+    assert judged(live_acme, *verifier)[0] == 14, "the chain itself can't show it"
+
+    code, told = judged(live_acme, "--receipts", str(path), *verifier)
+
+    assert (code, told["state"]) == (10, "tampered")
+    [bad] = [one["firstBad"] for one in told["runs"] if "firstBad" in one]
+    assert (bad["runId"], bad["sequence"], bad["class"]) == (RUN, 3, "gap")
+    assert bad["expected"] == answers[3]["entryHash"]
+
+
+def test_a_receipt_of_a_run_that_is_gone_is_named(
+    live_acme: TenantKit, superuser_url: str, tmp_path: Path
+) -> None:
+    path = written(kept(live_acme, 2, "gone"), tmp_path)
+    kept(live_acme, 1)
+    with attacker(superuser_url) as session:
+        for table in ("log_entry", "run_head"):
+            session.execute(
+                f"DELETE FROM {table} WHERE tenant_id = %s AND run_id = 'gone'", [live_acme.id]
+            )
+
+    code, told = judged(live_acme, "--receipts", str(path))
+
+    assert code == 10
+    [bad] = [one["firstBad"] for one in told["runs"] if "firstBad" in one]
+    assert (bad["runId"], bad["sequence"], bad["class"]) == ("gone", 0, "gap")
+
+
+@pytest.mark.parametrize("line", ["no json", "{}", '{"runId":"r","sequence":0,"entryHash":"x"}'])
+def test_a_file_that_holds_no_receipts_is_refused_with_the_line(
+    line: str, live_acme: TenantKit, tmp_path: Path
+) -> None:
+    path = tmp_path / "receipts.jsonl"
+    path.write_text(f"\n{line}\n")
+    with pytest.raises(Refused, match="line 2 is no receipt"):
+        call_command("verify_log", live_acme.slug, "--receipts", str(path))
+    with pytest.raises(Refused, match="No such file"):
+        call_command("verify_log", live_acme.slug, "--receipts", str(tmp_path / "none"))
