@@ -71,6 +71,7 @@ _tenant: list[URLPattern | URLResolver] = [
     path("receipts/<any_id:number>/undo", me_acts.undo, name="undo"),
     path("register/", register.what_ended, name="register"),
     path("admin/", include("corrections.urls_admin")),
+    path("admin/", include("corrections.urls_trust")),
     path("settings/", settings.settings, name="settings"),
     path("audit/", include(_audit)),
 ]

@@ -85,6 +85,18 @@ def _ending_keys(n: int) -> str:
     ) % {"n": n}
 
 
+def _reviews(n: int) -> str:
+    return ngettext("%(n)d thing waits for review", "%(n)d things wait for review", n) % {"n": n}
+
+
+def _quarantines(n: int) -> str:
+    return ngettext(
+        "%(n)d quarantine waits to be lifted or rolled back",
+        "%(n)d quarantines wait to be lifted or rolled back",
+        n,
+    ) % {"n": n}
+
+
 def _failed_sweeps(n: int) -> str:
     return ngettext(
         "%(n)d sweep of this week stopped before its end",
@@ -96,7 +108,24 @@ def _failed_sweeps(n: int) -> str:
 _OPEN_RELEASES = "SELECT count(*) FROM hold_release WHERE tenant_id = %(tenant)s::uuid AND decision IS NULL AND requested_by"
 _UNFINISHED = "SELECT count(*) FROM erasure WHERE tenant_id = %(tenant)s::uuid AND status <> 'completed' AND last_error IS"
 
+_WAITING_REVIEWS = (
+    "SELECT (SELECT count(*) FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND review IN ('pending', 'withdrawn') "
+    "AND status = 'active') "
+    "+ (SELECT count(*) FROM pending_act WHERE tenant_id = %(tenant)s::uuid AND decided_at IS NULL) "
+    "+ (SELECT count(*) FROM fact WHERE tenant_id = %(tenant)s::uuid AND review = 'pending' AND deleted_at IS NULL) "
+    "+ (SELECT count(*) FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND disputed_at IS NOT NULL AND status = 'active' "
+    "AND review IS NULL)"
+)
+
 WAITS: list[Wait] = [
+    Wait(_WAITING_REVIEWS, "reviews", _reviews),
+    Wait(
+        "SELECT count(*) FROM quarantine WHERE tenant_id = %(tenant)s::uuid AND ended_at IS NULL",
+        "quarantines",
+        _quarantines,
+        "⏸",
+        "held",
+    ),
     Wait(f"{_OPEN_RELEASES} <> %(me)s::text", "holds", _releases_to_approve),
     Wait(f"{_OPEN_RELEASES} = %(me)s::text", "holds", _own_releases, "…", "info"),
     Wait(

@@ -40,6 +40,11 @@ _WITHHOLD = """
 UPDATE idempotency_key SET answer = NULL, withheld_at = now()
 WHERE tenant_id = %(tenant)s::uuid AND item_ref = ANY(%(refs)s::text[]) AND withheld_at IS NULL
 """
+_FORGET_CHANGES = """
+UPDATE pending_act
+SET body_text = NULL, decision = 'forgotten', decided_at = clock_timestamp(), decided_by = 'service:kindmem'
+WHERE tenant_id = %(tenant)s::uuid AND fact_id = ANY(%(ids)s::text[]) AND decided_at IS NULL
+"""
 # In the order of their foreign keys.
 _PARTS = ("fact_content", "fact_subject", "fact_cause", "fact_freshness", "fact_revision")
 
@@ -106,6 +111,7 @@ def destroy_facts(
         )
         remove_index(tenant_id=tenant_id, fact_ids=ids)
         cursor.execute(_WITHHOLD, {"tenant": tenant_id, "refs": [f"fact:{one}" for one in ids]})
+        cursor.execute(_FORGET_CHANGES, {"tenant": tenant_id, "ids": ids})
         for table in _PARTS:
             cursor.execute(
                 f"DELETE FROM {table} WHERE tenant_id = %(tenant)s::uuid AND fact_id = ANY(%(ids)s::text[])",

@@ -346,6 +346,30 @@ class MemberNotFound(NotFound):
     message = "There is no such member."
 
 
+class ReviewNotFound(NotFound):
+    code = "review-not-found"
+    message = "Nothing of this kind and id waits for a decision. It may have been decided."
+
+
+class QuarantineNotFound(NotFound):
+    code = "quarantine-not-found"
+    message = "There is no such quarantine."
+
+
+class NothingToQuarantine(DomainError):
+    code = "nothing-to-quarantine"
+    message = "Nothing that is in use was written so. Look at the preview."
+
+
+@dataclass(eq=False)
+class QuarantineClosed(DomainError):
+    """`status`: rolling-back, lifted or rolled-back."""
+
+    code = "quarantine-closed"
+    message = "This quarantine has ended, or is being rolled back."
+    status: str
+
+
 class ErasureNotFound(NotFound):
     code = "erasure-not-found"
     message = "There is no such erasure."

@@ -28,6 +28,7 @@ class RevisionRow:
 
     keeps_freshness: the source is as it was checked before; else its freshness starts with this revision. words: the digest
     of the content's words; keeps_wording: it says what the revision before says.
+    waits_because: why a new fact is not served until a person has decided; None when it is.
     """
 
     content: SealedContent
@@ -46,6 +47,7 @@ class RevisionRow:
     keeps_freshness: bool = False
     words: bytes | None = None
     keeps_wording: bool = False
+    waits_because: str | None = None
 
 
 def trust_of(principal: Principal) -> str:
@@ -113,9 +115,9 @@ opening AS MATERIALIZED (
 ), head AS (
   INSERT INTO fact
     (tenant_id, id, type, scope_text, current_version, created_at, expires_at, keep_ends_at, keep_reason, unverified_until,
-     wording)
+     wording, review, review_reason)
   SELECT %(tenant)s::uuid, %(id)s::text, %(type)s::text, %(scope)s::text, 1, at, expires_at, keep_ends_at, keep_reason, until,
-         %(wording)s::bytea
+         %(wording)s::bytea, CASE WHEN %(waits_because)s::text IS NOT NULL THEN 'pending' END, %(waits_because)s::text
   FROM opening
   RETURNING id
 ), revision AS (
@@ -260,6 +262,7 @@ def _execute(
         "keeps_wording": row.keeps_wording,
         "writer": principal.writer,
         "writer_role": principal.role,
+        "waits_because": row.waits_because,
     }
     with connection.cursor() as cursor:
         cursor.execute(statement.format(generated=_GENERATED.format(guard=guard)), parameters)

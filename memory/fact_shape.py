@@ -8,6 +8,7 @@ Source: the kindgi memory schema 1.3.0 (Fact, Source, Retention) and docs/facts.
 import dataclasses
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -133,7 +134,10 @@ class FactDraft:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A fact's next content. What is None keeps its current value; causes are those of this change."""
+    """A fact's next content. What is None keeps its current value; causes are those of this change.
+
+    `said`: the change as its caller put it, for one that waits for review.
+    """
 
     content: Any
     retention: Retention | None = None
@@ -143,6 +147,7 @@ class FactChange:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     observed_at: datetime | None = None
+    said: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

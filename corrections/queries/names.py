@@ -24,3 +24,14 @@ def names_of(principal: Principal, writers: Iterable[str | None]) -> dict[str, s
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, {"tenant": principal.tenant_id, "writers": wanted})
         return dict(cursor.fetchall())
+
+
+def key_names(principal: Principal) -> list[tuple[str, str]]:
+    """Prefix and name of the tenant's newest keys, revoked ones too."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT prefix, name || ' (' || prefix || ', ' || role || ')' FROM api_key "
+            "WHERE tenant_id = %(tenant)s::uuid ORDER BY created_at DESC, prefix LIMIT 500",
+            {"tenant": principal.tenant_id},
+        )
+        return cursor.fetchall()

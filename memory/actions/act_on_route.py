@@ -171,6 +171,8 @@ def _with_effect(
         newer_than=record.recorded_at,
     ):
         body = {**form.fields, "reason": form.reason, "evidence": list(form.evidence or ())}
+        if "since" in body:
+            body["since"] = body["since"].isoformat()
         return Acted(
             pending_id=put_off(
                 Act(principal, "proposed"),

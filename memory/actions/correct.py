@@ -40,6 +40,7 @@ from memory.records.store import (
 from memory.records.superseding import refuse_policy
 from memory.records.upcoming import lock_thing_today, slot_of
 from memory.records.widening import Scope, is_over, read_scope
+from memory.trust.instructions import reads_like_instruction
 
 _CAPTURED_BY = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9._-]+")
 
@@ -99,13 +100,13 @@ class _Correcting:
         target = self.target
         if target is not None and target.authority == "policy":
             raise refuse_policy(self.act.principal, target)
-        if not self._has_a_persons_word():
+        if (why := self._waits_for()) is not None:
             return Corrected(
                 pending_id=put_off(
                     Act(self.act.principal, "proposed"),
                     name="correct",
                     body=self.asked.body(),
-                    reason_code="no-word",
+                    reason_code=why,
                     record_id=target.id if target is not None else None,
                     subject=(self.subject.type, self.subject.id),
                     key=self.key,
@@ -129,6 +130,13 @@ class _Correcting:
         return self._write(
             targets, [one.id for one in others], ended(others, "expired"), number, until
         )
+
+    def _waits_for(self) -> str | None:
+        """Why it waits for review, if it does. What reads like an instruction waits whoever's word it is said to be."""
+        is_agents = self.act.principal.is_agent
+        if is_agents and reads_like_instruction([self.asked.new_value, self.scope.bindings]):
+            return "instruction"
+        return None if self._has_a_persons_word() else "no-word"
 
     def _has_a_persons_word(self) -> bool:
         """A person's own act, or an agent's evidence; widening takes a confirmation of its own."""

@@ -45,6 +45,7 @@ from memory.records.store import (
 from memory.records.superseding import named_targets, refuse_policy
 from memory.records.upcoming import lock_thing_today, slot_of
 from memory.records.words import Word, find_word, observed_run, person_last_spoke, use_words
+from memory.trust.instructions import reads_like_instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,7 @@ class _Remembering:
             raise RecordChanged(active_id=occupant.id, differs=["value"])
         named = named_targets(self.act.principal, self.draft)
         if (waits := self._waits_for(named)) is not None:
-            return self._wait(waits)
+            return self._wait(waits, would_end=named)
         if occupant is not None and what is Outcome.PAST:
             return self._into_the_past(occupant)
         targets = {one.id: one for one in (*named, *found.ends)}
@@ -241,6 +242,8 @@ class _Remembering:
         draft = self.draft
         if self.act.principal.is_agent and "org" in (draft.subject_type, draft.level):
             return "wide"
+        if reads_like_instruction([draft.value, draft.bindings]):
+            return "instruction"
         if shadows_a_policy(self.act.tenant_id, draft):
             return "contradicts-a-policy"
         if self.word is not None:
@@ -255,7 +258,7 @@ class _Remembering:
             return "contradicts-a-person"
         return None
 
-    def _wait(self, why: str) -> Remembered:
+    def _wait(self, why: str, *, would_end: Sequence[Record] = ()) -> Remembered:
         """Keep it where nothing reads it until a person decides. The same proposal again is the first one."""
         draft = self.draft
         if draft.id is None:
@@ -270,16 +273,17 @@ class _Remembering:
                 if one.value_text == draft.value_text:
                     return Remembered(pending_id=one.id)
         record_id = draft.id or new_text_id()
-        new = self._new(record_id, review="pending", review_reason=why)
+        new = self._new(
+            record_id,
+            review="pending",
+            review_reason=why,
+            would_supersede=[one.id for one in would_end] or None,
+        )
         act = replace(self.act, name="proposed")
         register_unconfigured(act.principal, new.route, act.at)
         entry = act.log(recordId=record_id, reason=why)
         insert_record(act.tenant_id, new, language=act.principal.search_language)
-        act.keep(
-            [_made(new, None)],
-            entry,
-            reason_code=why,
-        )
+        act.keep([_made(new, None)], entry, reason_code=why)
         self._appeared(record_id)
         return Remembered(pending_id=record_id)
 
@@ -303,11 +307,7 @@ class _Remembering:
         link_past(
             self.act.tenant_id, record_id, superseded_by=occupant.id, begins=begins, ends=ends
         )
-        self.act.keep(
-            [_made(new, None)],
-            entry,
-            reason_code="earlier",
-        )
+        self.act.keep([_made(new, None)], entry, reason_code="earlier")
         return Remembered(record=self._appeared(record_id))
 
     def _write(

@@ -8,18 +8,23 @@ from memory.access import Principal, check_write
 from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
 from memory.actions.write_fact import check_source_time, index_plan, indexed
 from memory.content_schema import check_content
-from memory.errors import LegalHoldActive, RetentionViolation
+from memory.errors import FactChanged, LegalHoldActive, RetentionViolation
 from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
 from memory.fact_shape import FactChange, FactView, SealedContent, seal
 from memory.instants import instant_text
+from memory.records.acts import Act
+from memory.records.pending import put_off
 from memory.search.index import IndexPlan
+from memory.trust.facts import Waiting, waits_because
 
 
 def supersede_fact(
     *, principal: Principal, fact_id: str, change: FactChange, expect_version: int | None = None
-) -> FactView:
-    """The next revision. Concurrent changes are one after the other; with `expect_version` one wins.
+) -> FactView | Waiting:
+    """The next revision; or, of an agent, the change that waits for review.
+
+    Concurrent changes are one after the other; with `expect_version` one wins.
 
     Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation, ContentTooLarge,
     ContentSchemaViolated, InvariantViolated, BadInput.
@@ -30,6 +35,9 @@ def supersede_fact(
         check_may_place_hold(principal)
     content = seal(change.content)
     check_content(seen.type, policy.schema_text, change.content)
+    why = waits_because(principal, seen.scope, change.content, change.subjects or ())
+    if why is not None:
+        return _put_off(principal, seen, change, expect_version, why)
     plan = index_plan(principal, policy, change.content)
     replaced = lock_fact(principal, fact_id, expect_version=expect_version, seen=seen)
     if replaced.is_held:
@@ -47,6 +55,30 @@ def supersede_fact(
     if change.retention is not None and change.retention.legal_hold:
         fact = place_fact_hold(principal=principal, fact=fact)
     return fact
+
+
+def _put_off(
+    principal: Principal,
+    seen: FactView,
+    change: FactChange,
+    expect_version: int | None,
+    why: str,
+) -> Waiting:
+    """Keep the change where nothing reads it. What it is about is what it was seen to be about."""
+    if expect_version is not None and expect_version != seen.version:
+        raise FactChanged(fact_id=seen.id, current_version=seen.version)
+    named = [one.id for one in (change.subjects or seen.subjects)]
+    person = seen.scope.get("userId") or seen.scope.get("participantId") or next(iter(named), None)
+    return Waiting(
+        put_off(
+            Act(principal, "proposed"),
+            name="supersede",
+            body={**(change.said or {"content": change.content}), "expectVersion": seen.version},
+            reason_code=why,
+            fact_id=seen.id,
+            subject=None if person is None else ("user", person),
+        )
+    )
 
 
 def _next_row(

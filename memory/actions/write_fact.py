@@ -7,6 +7,7 @@ causes. A taken id answers the same whether the caller could see its fact or not
 import dataclasses
 
 from memory.access import Principal, check_write, own_scope
+from memory.actions.append_log_entries import append_governance
 from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
 from memory.canonical import canonical
 from memory.content_schema import check_content
@@ -17,11 +18,12 @@ from memory.ids import is_addressable, new_text_id
 from memory.instants import CLOCKS_APART
 from memory.log_entry import ABSENT
 from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan, prepare, write_index
+from memory.trust.facts import Waiting, waits_because
 from memory.write_policy import WritePolicy, write_policy
 
 
-def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
-    """The fact as stored, version 1.
+def write_fact(*, principal: Principal, draft: FactDraft) -> FactView | Waiting:
+    """The fact as stored, version 1; or, of an agent, what waits for review, stored and not served.
 
     Raises ScopeMismatch, InvariantViolated, PermissionDenied, BadInput, ContentTooLarge, ContentHashMismatch,
     ContentSchemaViolated, IdTaken.
@@ -54,6 +56,7 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
         attributed_kind=kind,
         attributed_id=writer,
         words=plan.words if plan else None,
+        waits_because=waits_because(principal, scope, draft.content, draft.subjects),
     )
     fact = insert_fact(
         principal=principal,
@@ -67,7 +70,13 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView:
     fact = indexed(principal, fact, plan)
     if draft.retention.legal_hold:
         fact = place_fact_hold(principal=principal, fact=fact)
-    return fact
+    if row.waits_because is None:
+        return fact
+    append_governance(
+        principal=principal,
+        payload={"type": "fact.proposed", "factId": fact.id, "reason": row.waits_because},
+    )
+    return Waiting(fact.id)
 
 
 def index_plan(

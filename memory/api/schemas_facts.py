@@ -188,6 +188,7 @@ def change_of(body: Mapping[str, Any]) -> FactChange:
         valid_from=_instant(body, "validFrom"),
         valid_until=_instant(body, "validUntil"),
         observed_at=_instant(body, "observedAt"),
+        said=body,
     )
 
 

@@ -8,6 +8,7 @@ from memory.api.views import description, me
 urlpatterns = [
     path("", include("memory.api.routes_lifecycle")),
     path("", include("memory.api.routes_people")),
+    path("", include("memory.api.routes_trust")),
     path("", include("memory.api.routes_integrity")),
     path("", include("memory.api.routes_log")),
     path("", include("memory.api.routes_facts")),

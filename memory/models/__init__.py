@@ -36,6 +36,7 @@ from memory.models.log import (
     VerificationJob,
 )
 from memory.models.maintenance import PageMaintenance
+from memory.models.quarantine import Quarantine, QuarantineItem
 from memory.models.record import (
     ForgottenFingerprint,
     MemoryRecord,
@@ -94,6 +95,8 @@ __all__ = [
     "PendingAct",
     "PolicySource",
     "Posting",
+    "Quarantine",
+    "QuarantineItem",
     "Receipt",
     "RecordAct",
     "RecordDocument",

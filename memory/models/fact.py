@@ -48,6 +48,7 @@ class Fact(TenantModel):
     keep_reason = models.TextField(null=True)
     unverified_until = models.DateTimeField(null=True)
     review = models.TextField(null=True)
+    review_reason = models.TextField(null=True)
     deleted_at = models.DateTimeField(null=True)
     hold_count = models.IntegerField(default=0)
     wording = models.BinaryField(null=True)

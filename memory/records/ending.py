@@ -119,7 +119,7 @@ def expire(
     gone = [one.id for one in endings]
     update_records(tenant_id, gone, at, status="expired", ended_at=at)
     _stop_serving(tenant_id, gone, at)
-    _drop_values(tenant_id, [one for one in endings if not one.keeps_value], at, undo)
+    drop_values(tenant_id, [one for one in endings if not one.keeps_value], at, undo)
     return endings
 
 
@@ -147,7 +147,7 @@ def forget(
         return []
     gone = [one.id for one in endings]
     destroy_undo_copies(tenant_id, record_ids=gone)
-    _drop_values(tenant_id, endings, at, undo)
+    drop_values(tenant_id, endings, at, undo)
     update_active = [one.id for one in endings if one.status == "active"]
     others = [one.id for one in endings if one.status != "active"]
     for ids, ended in ((update_active, {"ended_at": at}), (others, {})):
@@ -165,7 +165,7 @@ def forget(
     _stop_serving(tenant_id, gone, at)
     # The answer to a correction holds what it replaced, too.
     _withhold_answers(tenant_id, _replaced_by(tenant_id, gone), at)
-    _forget_traces(tenant_id, gone, at)
+    forget_traces(tenant_id, gone, at)
     digests: list[tuple[bytes, FingerprintKind, str]] = [
         (
             fingerprints.of_key(tenant_id, root.subject_type, root.subject_id, root.key),
@@ -329,7 +329,7 @@ def _waiting(tenant_id: UUID, root: Record) -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _drop_values(
+def drop_values(
     tenant_id: UUID, endings: Sequence[Ending], at: datetime, undo: Undo | None
 ) -> None:
     values: Mapping[str, str] = {
@@ -374,7 +374,7 @@ def _withhold_answers(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None
         )
 
 
-def _forget_traces(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
+def forget_traces(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
     """Where it was observed, what people said about it, and acts that wait for a decision: all may hold what was forgotten."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -15,6 +15,7 @@ from memory.errors import InvariantViolated
 from memory.models.record import LEVELS
 from memory.records import fingerprints
 from memory.records.guard import decides_for_people
+from memory.records.record import Record
 from memory.records.shape import Draft
 
 WIDEST_UNCONFIRMED = LEVELS.index("task")
@@ -62,8 +63,8 @@ class Bygones:
         return max(filter(None, (self.value_forgotten_at, self.value_retired_at)), default=None)
 
 
-def bygones(tenant_id: UUID, draft: Draft) -> Bygones:
-    """What the fingerprints say of a draft. One statement."""
+def bygones(tenant_id: UUID, draft: Draft | Record) -> Bygones:
+    """What the fingerprints say of what a draft, or a record that waits, says. One statement."""
     about = (draft.subject_type, draft.subject_id)
     key = fingerprints.of_key(tenant_id, *about, draft.key)
     value = fingerprints.of_value(tenant_id, *about, draft.key, draft.value)

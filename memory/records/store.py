@@ -60,6 +60,7 @@ class NewRecord:
     disputed_at: datetime | None = None
     review: str | None = None
     review_reason: str | None = None
+    would_supersede: Sequence[str] | None = None
     request_digest: bytes | None = None
     observed_run: str | None = None
     status: str = "active"
@@ -210,6 +211,7 @@ _COLUMNS = (
         "disputed_at",
         "review",
         "review_reason",
+        "would_supersede",
         "request_digest",
         "status",
     ),
@@ -221,6 +223,7 @@ _TYPES = {
     "valid_from": "date",
     "valid_until": "date",
     "revalidate_on": "text[]",
+    "would_supersede": "text[]",
     "broadened": "bool",
     "retain_value": "bool",
     "recorded_at": "timestamptz",

@@ -1,8 +1,8 @@
-"""Makes holds, erasures, keys and members through the API, for the tests of every route."""
+"""Makes holds, erasures, keys, members, complaints and quarantines through the API, for the tests of every route."""
 
 from typing import Any
 
-from tests.api.makers import Place, new_name
+from tests.api.makers import Place, new_name, record, record_body
 
 
 def hold_body(place: Place) -> dict[str, Any]:
@@ -54,3 +54,26 @@ def member_body(place: Place) -> dict[str, Any]:
 
 def member(place: Place) -> str:
     return str(place.make("POST", "/v1/memory/members", member_body(place))["id"])
+
+
+def complaint(place: Place) -> str:
+    """The receipt number of a complaint that waits for an admin."""
+    acted = place.make("POST", f"/v1/memory/records/{record(place)}/routes/wrong-person", {})
+    number = str(acted["receipt"]["number"])
+    place.made.append(number)
+    return number
+
+
+def suspicious_run(place: Place) -> str:
+    """A run that something was remembered in."""
+    name = new_name("run")
+    body = record_body(place)
+    body["source"]["evidence"] = {"kind": "trace", "ref": name}
+    place.make("POST", "/v1/memory/records", body)
+    place.made.append(name)
+    return name
+
+
+def quarantine(place: Place) -> str:
+    body = {"run": suspicious_run(place), "reason": place.canary}
+    return str(place.make("POST", "/v1/memory/quarantines", body)["id"])

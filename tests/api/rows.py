@@ -30,12 +30,15 @@ from tests.api.makers import (
 from tests.api.makers_lifecycle import (
     api_key,
     api_key_body,
+    complaint,
     erasure,
     erasure_body,
     hold,
     hold_body,
     member,
     member_body,
+    quarantine,
+    suspicious_run,
 )
 
 KEYS = ("agent", "app", "admin", "auditor")
@@ -330,5 +333,34 @@ ROWS: dict[str, Row] = {
     "memory.getErasure": Row(GOVERNORS | AUDITORS, ids={"erasure_id": erasure}),
     "memory.resumeErasure": Row(GOVERNORS, ids={"erasure_id": erasure}, body=lambda place: {}),
     "memory.exportErasures": Row(GOVERNORS | AUDITORS),
+    # reviews
+    "memory.listReviews": Row(GOVERNORS),
+    "memory.getReview": Row(GOVERNORS, ids={"review_id": complaint}, fixed={"kind": "withdrawal"}),
+    "memory.approveReview": Row(
+        GOVERNORS,
+        ids={"review_id": complaint},
+        fixed={"kind": "withdrawal"},
+        body=lambda place: {},
+    ),
+    "memory.rejectReview": Row(
+        GOVERNORS,
+        ids={"review_id": complaint},
+        fixed={"kind": "withdrawal"},
+        body=lambda place: {},
+    ),
+    "memory.decideReviews": Row(GOVERNORS, body=lambda place: {"decision": "reject", "items": []}),
+    # quarantines
+    "memory.listQuarantines": Row(GOVERNORS | AUDITORS),
+    "memory.placeQuarantine": Row(
+        GOVERNORS, 201, body=lambda place: {"run": suspicious_run(place), "reason": "r"}
+    ),
+    "memory.previewQuarantine": Row(GOVERNORS, body=lambda place: {"run": "nosuch"}),
+    "memory.getQuarantine": Row(GOVERNORS | AUDITORS, ids={"quarantine_id": quarantine}),
+    "memory.liftQuarantine": Row(
+        GOVERNORS, ids={"quarantine_id": quarantine}, body=lambda place: {}
+    ),
+    "memory.rollBackQuarantine": Row(
+        GOVERNORS, ids={"quarantine_id": quarantine}, body=lambda place: {}
+    ),
     "memory.replayErasures": Row(GOVERNORS, body=lambda place: {"erasures": []}),
 }

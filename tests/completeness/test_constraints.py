@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 UNREACHABLE = {
     r".*_belongs_to_tenant": "the tenant is the caller's own, and tenants are never removed",
-    r".*_(?:belongs_to|is_of|of|by)_(?:fact|record|revision|run|hold|checkpoint)": (
+    r".*_(?:belongs_to|is_of|of|by)_(?:fact|record|revision|run|hold|checkpoint|quarantine)": (
         "written in the transaction that wrote, or locked, what it names"
     ),
     r"record_hold_keeps_record|checkpoint_covers_leaves|used_word_is_an_entry|member_is_user": (

@@ -27,6 +27,7 @@ from memory.api.schemas_facts import (
     draft_of,
 )
 from memory.api.schemas_log import page_of
+from memory.api.schemas_records import PENDING
 from memory.api.shapes import Shape, shape
 from memory.errors import BadInput, FactNotFound, ScopeMismatch
 from memory.fact_shape import FactView
@@ -40,6 +41,7 @@ from memory.queries.facts import (
     list_facts,
 )
 from memory.refresh.on_read import due_on_read, refreshed_on_read
+from memory.trust.facts import Waiting
 
 _TAG = "Facts"
 _EXPECT_VERSION = parameters.integer(
@@ -100,7 +102,10 @@ def _wire_of_one(facts: list[FactView]) -> Any:
     return facts[0].wire()
 
 
-def _answer(status: int, fact: FactView) -> Answer:
+def _answer(status: int, fact: FactView | Waiting) -> Answer:
+    if isinstance(fact, Waiting):
+        body = {"review": "pending", "id": fact.id}
+        return Answer(202, body, item_ref=f"fact:{fact.id}")
     return Answer(status, fact.wire(), item_ref=f"fact:{fact.id}", scopes=[fact.scope])
 
 
@@ -159,10 +164,11 @@ class Facts(ApiView):
     @operation(
         id="memory.writeFact",
         summary="Write a fact",
-        description="Version, times, hash, size, trust and attribution are the server's. A taken id answers 409.",
+        description="Version, times, hash, size, trust and attribution are the server's. A taken id answers 409. "
+        "202: an agent's, and waiting for a person's decision.",
         ability="write",
         body=WRITE_FACT,
-        answers={201: FACT},
+        answers={201: FACT, 202: PENDING},
         changes=True,
         errors=(*_WRITE_ERRORS, "id-taken"),
         example=_WRITE_EXAMPLE,
@@ -246,10 +252,11 @@ class FactSupersede(ApiView):
     @operation(
         id="memory.supersedeFact",
         summary="Change a fact's content",
-        description="The next revision. What is left out keeps its value, but for causes, which are those of this change.",
+        description="The next revision. What is left out keeps its value, but for causes, which are those of this change. "
+        "202: an agent's, and waiting for a person's decision; the fact is as it was.",
         ability="write",
         body=SUPERSEDE_FACT,
-        answers={200: FACT},
+        answers={200: FACT, 202: PENDING},
         changes=True,
         errors=(*_CHANGE_ERRORS, *_WRITE_ERRORS, "legal-hold", "retention-violation"),
         example={"content": {"seat": "aisle"}, "expectVersion": 1},
