@@ -7,7 +7,7 @@ from memory.sql_migration import sql_migration
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0120_page_maintenance")]
+    dependencies = [("memory", "0130_closed_runs")]
     operations = [
         sql_migration(
             __file__,
