@@ -20,7 +20,7 @@ from memory.queries.records import today_of
 from memory.records.acts import Act, Touched, scope_text
 from memory.records.ending import drop_fingerprints, expire, supersede
 from memory.records.guard import check_record_write, decides_for_people, may_read_record
-from memory.records.lineage import Bounds
+from memory.records.lineage import Bounds, tighten_descendants
 from memory.records.pending import put_off
 from memory.records.receipts import (
     Receipt,
@@ -204,6 +204,9 @@ class _Undoing:
             confirmed_at=_instant(before["confirmed_at"]),
             disputed_at=_instant(before["disputed_at"]),
         )
+        # What was derived from it while it was wider may have been as wide.
+        now = replace(self.record, level=bounds.level, bindings_text=bindings_text)
+        tighten_descendants(self.act.tenant_id, now, self.act.at, is_new=False)
         return [self.record.id]
 
     def of_ending(self) -> list[str]:

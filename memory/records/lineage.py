@@ -99,14 +99,18 @@ def is_within(scope: Bounds, parents: Sequence[Record]) -> bool:
     )
 
 
-def tighten_descendants(tenant_id: UUID, parent: Record, at: datetime) -> None:
-    """Cut what was derived from a record that just appeared or tightened, and what was derived from that."""
+def tighten_descendants(
+    tenant_id: UUID, parent: Record, at: datetime, *, is_new: bool = True
+) -> None:
+    """Cut what was derived from a record that just appeared or, where it isn't new, tightened; and what was derived
+    from that.
+    """
     waiting, tightened = [parent], 0
     # Each cut only tightens, so circles and diamonds come to rest; the bound is for what nobody would write by hand.
     while waiting and tightened < _MOST_TIGHTENED:
         above = waiting.pop()
         for child in _active_children(tenant_id, above.id):
-            changed = _tighten(tenant_id, child, above, at)
+            changed = _tighten(tenant_id, child, above, at, is_new=is_new)
             if changed is not None:
                 tightened += 1
                 waiting.append(changed)
@@ -130,7 +134,9 @@ def _active_children(tenant_id: UUID, parent_id: str) -> list[Record]:
     return find_records(tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": ids}) if ids else []
 
 
-def _tighten(tenant_id: UUID, child: Record, parent: Record, at: datetime) -> Record | None:
+def _tighten(
+    tenant_id: UUID, child: Record, parent: Record, at: datetime, *, is_new: bool
+) -> Record | None:
     """The child as it is now, or None when the parent bounds nothing of it."""
     before = Bounds(
         level=child.level,
@@ -141,9 +147,10 @@ def _tighten(tenant_id: UUID, child: Record, parent: Record, at: datetime) -> Re
         is_disputed=child.disputed_at is not None,
         is_pending=child.review is not None,
     )
+    after = before.within(parent)
     # Its readers must not learn from its bounds what is remembered about somebody else.
-    is_strange = _is_of_another_person(child, parent)
-    after = replace(before, is_pending=True) if is_strange else before.within(parent)
+    if _is_of_another_person(child, parent) and (is_new or after != before):
+        after = replace(before, is_pending=True)
     if after == before:
         return None
     bindings_text = canonical(after.bindings)

@@ -110,12 +110,17 @@ def _send(cases: Any, ids: Mapping[str, str], client: ApiClient, examples: int) 
         if is_there:
             # What was wrong may have been the id.
             case.path_parameters.update(ids)
-        else:
+        elif not _has_unsent_parameters(case):
             checks = [*_CHECKS, negative_data_rejection]
         headers = {"Authorization": f"Bearer {client.token}"}
         case.call_and_validate(headers=headers, checks=checks)
 
     send()
+
+
+def _has_unsent_parameters(case: Any) -> bool:
+    """Whether the case names a parameter that no address can hold, such as one with an empty list: nobody sees it."""
+    return any(value in ([], {}, None) for value in (case.query or {}).values())
 
 
 def test_the_description_has_every_operation(described: dict[str, Any]) -> None:

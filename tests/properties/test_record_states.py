@@ -176,8 +176,15 @@ class RecordStates(RuleBasedStateMachine):
         if "error" in answer:
             return
         after = {one.id: one for one in self._records()}
+        served = {
+            one.value_text
+            for one in after.values()
+            if one.status == "active" and one.review is None
+        }
         for one_id, one in before.items():
-            if after[one_id].status == "deleted" and one.value_text is not None:
+            # A proposal that goes along may have said what stands elsewhere by a person's word.
+            is_proposal_of_served = one.review is not None and one.value_text in served
+            if after[one_id].status == "deleted" and one.value_text and not is_proposal_of_served:
                 self.forgotten[json.loads(one.value_text)] = (one.subject_id, one.key)
         if with_undo:
             self._receipt(answer)

@@ -179,3 +179,16 @@ def test_a_late_parent_cuts_along_every_way_down(app: Memory) -> None:
     app.remember("a", key="k.a", id="a", level="task", bindings={"t": 1})
     for one in ("b", "c", "d"):
         refusal(app.client.get(f"{RECORDS}/{one}"), 404, "record-not-found")
+
+
+def test_an_undo_of_a_widening_narrows_what_was_derived_from_it_meanwhile(app: Memory) -> None:
+    app.remember("p", key="k.p", id="p", level="task", bindings={})
+    wider = {"broaden_to": {"level": "user", "bindings": {}}}
+    answer = app.client.post(f"{RECORDS}/p/routes/confirm", wider)
+    number = body_of(answer, 200)["receipt"]["number"]
+    app.remember("c", key="k.c", id="c", derived_from=["p"])
+    app.remember("g", key="k.g", id="g", derived_from=["c"])
+    app.remember("s", key="k.s", id="s", derived_from=["p"], subject="bob", level="task")
+    assert scope(app.get("c"))[0] == "user"
+    body_of(app.client.post(f"/v1/memory/receipts/{number}/undo", {}), 200)
+    assert [scope(app.get(one))[0] for one in ("p", "c", "g", "s")] == ["task"] * 4
