@@ -71,7 +71,8 @@ WITH RECURSIVE gone (id) AS (
   SELECT l.record_id FROM gone g JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = g.id
 )
 """
-# UNION drops what was seen, so cycles end. Forgetting also takes the earlier versions that a record superseded.
+# UNION drops what was seen, so cycles end. Forgetting also takes the earlier versions that a record superseded,
+# what an undo brought back from any of them, and what it was brought back from.
 _FORGOTTEN_WITH = """
 WITH RECURSIVE gone (id) AS (
   SELECT unnest(%(roots)s::text[])
@@ -80,6 +81,12 @@ WITH RECURSIVE gone (id) AS (
     SELECT l.record_id AS id FROM record_lineage l WHERE l.tenant_id = %(tenant)s::uuid AND l.parent_id = g.id
     UNION ALL
     SELECT s.superseded_id FROM record_supersession s WHERE s.tenant_id = %(tenant)s::uuid AND s.successor_id = g.id
+    UNION ALL
+    SELECT a.record_id FROM record_act a
+    WHERE a.tenant_id = %(tenant)s::uuid AND a.from_record_id = g.id AND a.act = 'undone'
+    UNION ALL
+    SELECT a.from_record_id FROM record_act a
+    WHERE a.tenant_id = %(tenant)s::uuid AND a.record_id = g.id AND a.act = 'undone' AND a.from_record_id IS NOT NULL
   ) n
 )
 """

@@ -104,6 +104,31 @@ def test_a_corrections_undo_puts_the_old_value_back_under_a_new_id(app: Memory) 
     body_of(app.client.post(RECORDS, body), 201)
 
 
+@pytest.mark.parametrize("which", ["the one that was replaced", "the one that came back"])
+def test_what_an_undo_brought_back_is_forgotten_with_what_it_came_from(
+    app: Memory, which: str
+) -> None:
+    old = app.remember("aisle", bindings={"trip_id": "T1"})
+    receipt = app.correct("window")["receipt"]
+    back = undo(app, receipt["number"])["records"][0]
+    forgotten = old["id"] if which == "the one that was replaced" else back["id"]
+    body_of(app.client.post(f"{RECORDS}/{forgotten}/forget", {}), 200)
+    assert app.list() == []
+    for one in (old["id"], receipt["after"]["record_id"], back["id"]):
+        assert app.get(one)["lifecycle"]["status"] == "deleted"
+    assert app.recall(context={**ANN, "trip_id": "T1"})["decision"] == "none"
+
+
+def test_what_was_kept_of_an_ended_record_goes_with_what_an_undo_made_of_it(app: Memory) -> None:
+    old = app.remember("aisle", retain=True)
+    path = f"{RECORDS}/{old['id']}/routes/out-of-date"
+    number = body_of(app.client.post(path, {}), 200)["receipt"]["number"]
+    back = undo(app, number)["records"][0]
+    assert app.get(old["id"])["value"] == "aisle"
+    body_of(app.client.post(f"{RECORDS}/{back['id']}/forget", {}), 200)
+    assert app.get(old["id"])["value"] is None
+
+
 def test_undoing_a_correction_of_one_instance_leaves_the_wider_record(app: Memory) -> None:
     app.remember("aisle")
     receipt = app.correct("window")["receipt"]
