@@ -14,7 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.benchmarks.harness import Load, database, interleaved, ratio, web_server
+from tests.benchmarks.harness import (
+    Load,
+    database,
+    interleaved,
+    ratio,
+    server_cpu_seconds,
+    web_server,
+)
 
 KEYS = 100
 OF_ONE_TENANT = 10_000
@@ -92,6 +99,19 @@ class RecallLoad:
         return sum(counts) / (time.perf_counter() - started)
 
 
+def costing(measure: Callable[[], float], costs: list[float]) -> Callable[[], float]:
+    """The measure; what each answer cost the server in milliseconds of its processors is added to `costs`."""
+
+    def measured() -> float:
+        started, before = time.perf_counter(), server_cpu_seconds()
+        rate = measure()
+        spent, elapsed = server_cpu_seconds() - before, time.perf_counter() - started
+        costs.append(spent * 1000 / max(rate * elapsed, 1))
+        return rate
+
+    return measured
+
+
 def recall_over_http(
     table: int, tokens: dict[int, str], seconds: float = 1.0, rounds: int = 5
 ) -> dict[str, float]:
@@ -112,9 +132,14 @@ def recall_over_http(
             for count, token in tokens.items():
                 recalls = RecallLoad(port, token, clients, count)
                 measures[str(count)] = lambda recalls=recalls: recalls.rate(seconds)
-            measured = interleaved(measures, rounds=rounds)
+            costs: dict[str, list[float]] = {name: [] for name in measures}
+            measured = interleaved(
+                {name: costing(measure, costs[name]) for name, measure in measures.items()},
+                rounds=rounds,
+            )
             for count in tokens:
                 name = f"{count} of {table} records, {clients} clients"
+                figures[f"CPU ms a recall, {name}"] = statistics.median(costs[str(count)])
                 figures[f"recall / noop, {name}"] = ratio(measured, str(count), "noop")
                 figures[f"recalls a second, {name}"] = statistics.median(measured[str(count)])
             name = f"{table} records, {clients} clients"
@@ -187,11 +212,14 @@ def main() -> None:
         for clients in (1, 8, 50) if len(sizes) > 1 else ():
             name = "recall / noop, {count} of {size} records, {clients} clients"
             first = figures[name.format(count=OF_ONE_TENANT, size=sizes[0], clients=clients)]
+            cost = "CPU ms a recall, {count} of {size} records, {clients} clients"
+            cheap = figures[cost.format(count=OF_ONE_TENANT, size=sizes[0], clients=clients)]
             for count in tokens:
                 last = figures[name.format(count=count, size=sizes[-1], clients=clients)]
-                figures[
-                    f"{count} of {sizes[-1]} / {OF_ONE_TENANT} of {sizes[0]}, {clients} clients"
-                ] = last / first
+                pair = f"{count} of {sizes[-1]} / {OF_ONE_TENANT} of {sizes[0]}, {clients} clients"
+                figures[f"rate, {pair}"] = last / first
+                dear = figures[cost.format(count=count, size=sizes[-1], clients=clients)]
+                figures[f"recalls for the same CPU, {pair}"] = cheap / dear
         for name, figure in figures.items():
             print(f"{name:70} {figure:10.2f}")
 

@@ -214,3 +214,25 @@ def test_an_agents_event_names_a_case_and_takes_the_ability(
     refusal(agent.client.post(path, {"type": "moved", "where": {"city": 1}}), 400, "bad-input")
     refusal(agent.client.post(path, {"city": "Pune"}), 400, "bad-input")
     assert len(app.emit("moved")) == 1
+
+
+def test_an_explanation_names_all_that_it_rests_on(app: Memory) -> None:
+    record = app.remember("aisle")
+    child = app.remember("x", key="k.child", derived_from=[record["id"]])
+    told = app.explain(child["id"])
+    assert set(told) >= {
+        *(
+            "record_id",
+            "key",
+            "value",
+            "authority",
+            "source",
+            "evidence",
+            "scope",
+            "correction_route",
+        ),
+        *("lifecycle", "derived_from", "correction_url", "history", "log_refs", "held", "reason"),
+    }
+    assert told["derived_from"] == [record["id"]]
+    (first,) = told["history"]
+    assert first["log_ref"] in told["log_refs"]

@@ -251,3 +251,46 @@ def test_the_reasons_are_those_that_the_page_lists() -> None:
     table = page.split("| reason | decision | when |")[1].split("\n\n")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert sorted(re.findall("`(.*?)`", "".join(rows))) == sorted(get_args(Reason))
+
+
+MEMBERS = {
+    "value",
+    "decision",
+    "record_id",
+    "source_type",
+    "evidence_ref",
+    "reason",
+    "correction_route",
+    "correction_url",
+    "checked_at",
+}
+
+
+def test_every_answer_has_the_members_of_a_recall_result(acme: TenantKit) -> None:
+    app = acme.client("app", users=["ann"], projects=["p1"])
+    remember(app)
+    remember(app, "bound", key="k.bound", bindings={"trip_id": "T9"})
+    remember(app, "x", key="k.tied", level="task", bindings={"a": 1})
+    remember(app, "y", key="k.tied", level="task", bindings={"b": 1})
+    source = "https://p.example.com/x"
+    remember(app, None, key="k.rule", authority="policy", source_of_truth=source)
+    seen = {}
+    for key, context in (
+        ("travel.seat", ANN),
+        ("k.bound", ANN),
+        ("k.bound", {}),
+        ("k.tied", {**ANN, "a": 1, "b": 1}),
+        ("k.rule", ANN),
+        ("k.nothing", ANN),
+    ):
+        answer = body_of(app.post(RECALL, {"key": key, "context": context}), 200)
+        assert set(answer) >= MEMBERS
+        assert set(answer) - MEMBERS <= {"candidates", "trust", "captured_at"}
+        assert ("trust" in answer) == (answer["record_id"] is not None)
+        seen[answer["reason"]] = answer
+    assert set(seen) == {
+        *("user-stated", "out-of-context", "conflict", "source-not-allowed", "nothing-remembered")
+    }
+    assert [seen["nothing-remembered"][name] for name in ("value", "record_id")] == [None, None]
+    for one in seen["conflict"]["candidates"]:
+        assert set(one) >= (MEMBERS - {"decision", "reason", "checked_at"})

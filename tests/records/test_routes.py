@@ -456,3 +456,25 @@ def test_each_act_without_a_persons_word_waits_and_changes_nothing(
         word = app.says()
         evidence = {"kind": "message", "ref": word}
         act(agent, fresh["id"], name, 200, **form, evidence=evidence)
+
+
+def test_a_route_may_ask_for_evidence_forbid_widening_or_be_the_admins(
+    app: Memory, admin: Memory
+) -> None:
+    for body in (
+        {"name": "ask", "label": "Ask", "needs_evidence": True, "may_broaden": False},
+        {"name": "office", "label": "Office", "audience": "admin"},
+    ):
+        body_of(admin.client.post("/v1/memory/routes", body), 201)
+    record = app.remember("aisle", route="ask")
+    path = f"{RECORDS}/{record['id']}/routes"
+    form = {"new_value": "window", "context": {**ANN, "trip_id": "T1"}}
+    refusal(app.client.post(f"{path}/ask", form), 422, "evidence-unresolved")
+    form["evidence"] = {"kind": "message", "ref": "msg-1"}
+    wide = {**form["context"], "broaden_to": {"level": "user", "bindings": {}}}
+    widened = {**form, "context": wide, "broaden": True}
+    refusal(app.client.post(f"{path}/ask", widened), 403, "permission-denied")
+    refusal(app.client.post(f"{path}/office", form), 403, "permission-denied")
+    answer = body_of(app.client.post(f"{path}/ask", form), 200)
+    assert answer["record"]["source"]["evidence"] == form["evidence"]
+    assert answer["receipt"]["route"] == "ask"
