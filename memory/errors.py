@@ -97,6 +97,19 @@ class CsrfFailed(DomainError):
 
 
 @dataclass(eq=False)
+class ProofWanted(DomainError):
+    """A browser session signed in, or proved who it is, too long ago for what it asks."""
+
+    code = "proof-wanted"
+    message = (
+        "This matters, and it is a while since you signed in. Prove that it is you at details.proveAt, in this browser, "
+        "then send it again."
+    )
+    prove_at: str
+    within_seconds: int
+
+
+@dataclass(eq=False)
 class PermissionDenied(DomainError):
     code = "permission-denied"
     message = "The caller may not do this."

@@ -6,6 +6,7 @@ alike.
 """
 
 import hmac
+import time
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
+from django.urls import reverse
 
 from memory import keys
 from memory.access import DEFAULT_ABILITIES, READS_ALL, Containers, Principal
@@ -23,11 +25,14 @@ from memory.errors import (
     AuthRevoked,
     CsrfFailed,
     IdempotencyInFlight,
+    ProofWanted,
     TenantClosed,
 )
 from memory.tenancy import SETTING
 
 TENANT_HEADER = "HTTP_KINDMEM_TENANT"
+_PROOFS = "account_authentication_methods"
+"""Where sign-in keeps in the session how and when its person proved who they are."""
 
 _LOOK_UP = f"""
 SELECT k.tenant_id, k.slug, k.time_zone, k.search_language, k.hash_version, k.tenant_closed_at IS NOT NULL,
@@ -174,6 +179,26 @@ def _member(request: HttpRequest) -> Principal:
         raise AuthMissing
     _check_csrf(request)
     return principal_of_member(user.pk, slug)
+
+
+def proved_at(request: HttpRequest) -> float | None:
+    """When the browser session last proved who it is, in seconds since 1970; None when it never did."""
+    proofs = request.session.get(_PROOFS, [])
+    times = [one["at"] for one in proofs if isinstance(one.get("at"), int | float)]
+    return max(times, default=None)
+
+
+def check_is_proved(request: HttpRequest, principal: Principal) -> None:
+    """For what matters: a signed-in person proved it lately, by the rule of the pages. A key is its own proof.
+
+    Raises ProofWanted.
+    """
+    if principal.kind != "member":
+        return
+    within = settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
+    at = proved_at(request)
+    if at is None or time.time() - at >= within:
+        raise ProofWanted(prove_at=reverse("prove"), within_seconds=within)
 
 
 def enter_tenant(slug: str) -> UUID:

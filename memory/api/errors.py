@@ -32,6 +32,7 @@ STATUS: dict[str, int] = {
     "auth-expired": 401,
     "auth-revoked": 401,
     "permission-denied": 403,
+    "proof-wanted": 403,
     "scope-mismatch": 403,
     "run-reserved": 403,
     "not-found": 404,

@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 from memory import admission
 from memory.access import Ability, Principal, Scope
 from memory.api import idempotency
-from memory.api.authentication import authenticate, check_is_named
+from memory.api.authentication import authenticate, check_is_named, check_is_proved
 from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
 from memory.api.json_text import dumps
 from memory.api.metrics import observe
@@ -92,7 +92,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The declaration of one route and method. `outside`: the handler opens its own transactions (`call_in_transaction`)."""
+    """The declaration of one route and method. `outside`: the handler opens its own transactions (`call_in_transaction`).
+    `matters`: of which bodies a signed-in person must have proved lately who they are."""
 
     id: str
     ability: Ability | None
@@ -102,6 +103,12 @@ class Operation:
     ignores_key: bool
     max_bytes: int
     outside: bool
+    matters: Callable[[Any], bool] | None
+
+
+def always(body: Any) -> bool:
+    """For `matters`, where every body does."""
+    return True
 
 
 class ApiView(APIView):
@@ -158,12 +165,15 @@ def operation(
     ignores_key: bool = False,
     max_bytes: int | None = None,
     outside: bool = False,
+    matters: Callable[[Any], bool] | None = None,
     media: str = "application/json",
     errors: Sequence[str] = (),
     example: Any = None,
     tag: str,
 ) -> Callable[[Callable[[Any, Call], Answer]], Callable[..., HttpResponse]]:
     """Declare a handler. `changes`: it takes an Idempotency-Key. `answers`: status → JSON Schema of the body.
+
+    `matters`: of which bodies; then a browser session proves anew who it is, as on the page.
 
     `media`: the type of those bodies, where it is another.
     """
@@ -176,6 +186,7 @@ def operation(
         ignores_key=ignores_key,
         max_bytes=max_bytes or settings.KINDMEM_BODY_MAX_BYTES,
         outside=outside,
+        matters=matters,
     )
 
     def decorate(handler: Callable[[Any, Call], Answer]) -> Callable[..., HttpResponse]:
@@ -213,6 +224,8 @@ def _refusals(declared: Operation) -> set[str]:
         codes.add("permission-denied")
     if declared.body is not NO_BODY:
         codes |= {"content-too-large", "unsupported-media-type"}
+    if declared.matters is not None:
+        codes.add("proof-wanted")
     if declared.changes:
         codes |= {
             "idempotency-key-body-mismatch",
@@ -323,6 +336,8 @@ def _checked_call(
     if raw is not None:
         body = admission.admit(raw, max_bytes=declared.max_bytes)
         declared.body.check(body)
+    if declared.matters is not None and declared.matters(body):
+        check_is_proved(request, principal)
     digest = (
         idempotency.digest_of(request.method or "", request.get_full_path(), body)
         if key is not None

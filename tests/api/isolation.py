@@ -9,10 +9,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
+from allauth.account.internal.flows.login import record_authentication
 from django.contrib.auth import get_user_model
 from django.http import HttpResponse
 from django.test import Client
@@ -48,7 +50,11 @@ def member_client(kit: TenantKit, role: str) -> MemberClient:
         subject=USER if role == "person" else None,
     )
     browser = Client()
-    browser.force_login(get_user_model().objects.get(pk=made.user_id))
+    user = get_user_model().objects.get(pk=made.user_id)
+    browser.force_login(user)
+    session = browser.session
+    record_authentication(SimpleNamespace(session=session), user, method="password")
+    session.save()
     return MemberClient(client=browser, slug=kit.slug)
 
 

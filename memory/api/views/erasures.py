@@ -5,7 +5,7 @@ from typing import Any
 from memory.actions.create_erasure import create_erasure
 from memory.actions.replay_erasures import replay_erasures, resume_erasure
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, array_of, shape
@@ -128,6 +128,7 @@ class Erasures(ApiView):
         description="Exactly one of `factId`, `subject`, `conversationId`. A hold that it reaches refuses it whole.",
         ability="write",
         body=CREATE,
+        matters=always,
         answers={202: ERASURE},
         changes=True,
         errors=("bad-input", "unknown-field", "permission-denied", "legal-hold"),
@@ -181,6 +182,7 @@ class ErasureResume(ApiView):
         summary="Try an unfinished erasure again now (admin)",
         ability="write",
         body=RESUME,
+        matters=always,
         answers={200: ERASURE},
         changes=True,
         errors=("bad-input", "unknown-field", "erasure-not-found", "permission-denied"),
@@ -219,6 +221,7 @@ class ErasureReplay(ApiView):
         summary="Run the erasures of a ledger again after a restore (admin)",
         ability="write",
         body=REPLAY,
+        matters=always,
         answers={200: _REPLAYED},
         changes=True,
         errors=("bad-input", "unknown-field", "permission-denied"),

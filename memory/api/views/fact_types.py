@@ -5,7 +5,7 @@ from typing import Any
 from memory.access import Principal
 from memory.actions.declare_type import MOST_DAYS, Declaration, declare_type
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
@@ -135,6 +135,7 @@ class FactType(ApiView):
         description="Replaces the declaration as a whole. The content schema takes no remote $ref and bounded patterns.",
         ability="write",
         body=DECLARE_TYPE,
+        matters=always,
         answers={200: FACT_TYPE},
         errors=("bad-input", "unknown-field", "permission-denied", "embedding-model-unknown"),
         example=_EXAMPLE,

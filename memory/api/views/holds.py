@@ -6,6 +6,7 @@ from typing import Any
 from memory.actions.place_hold import place_hold
 from memory.actions.release_hold import approve_release, request_release, withdraw_release
 from memory.api import parameters
+from memory.api.authentication import proved_at
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
@@ -104,9 +105,8 @@ def _reauthenticated_at(call: Call) -> datetime | None:
     """When the browser session last proved who it is; sign-in keeps that in the session."""
     if call.principal.kind != "member":
         raise PermissionDenied(needs="a signed-in admin")
-    methods = call.request.session.get("account_authentication_methods", [])
-    times = [one["at"] for one in methods if isinstance(one.get("at"), int | float)]
-    return datetime.fromtimestamp(max(times), UTC) if times else None
+    at = proved_at(call.request)
+    return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
 class LegalHolds(ApiView):

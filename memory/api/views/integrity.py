@@ -11,7 +11,7 @@ from django.utils.http import content_disposition_header
 
 from memory.actions.export_evidence import EXPORTED_AT_MOST, Exported, export_evidence
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import HASH, page_of
 from memory.api.shapes import INSTANT, TEXT
@@ -225,6 +225,7 @@ class RunExport(ApiView):
         ),
         ability="read",
         outside=True,
+        matters=always,
         answers={200: {"type": "string", "format": "binary"}},
         media=_ZIP,
         errors=(

@@ -69,6 +69,11 @@ def read_correction(
     )
 
 
+def widens(body: dict[str, Any]) -> bool:
+    """Whether it is to hold more widely than before."""
+    return bool(body.get("broaden")) or "broaden_to" in body
+
+
 def corrected_answer(call: Call, corrected: Corrected, *, status: int = 201) -> Answer:
     if corrected.record is None or corrected.receipt is None:
         return pending(str(corrected.pending_id))
@@ -95,6 +100,7 @@ class Correct(ApiView):
         ),
         ability="write",
         body=CORRECT,
+        matters=widens,
         answers={201: CORRECTED, 202: PENDING},
         changes=True,
         errors=_CORRECTION_ERRORS,
@@ -116,6 +122,7 @@ class CorrectRecord(ApiView):
         summary="Correct this record, in the case at hand",
         ability="write",
         body=CORRECT_RECORD,
+        matters=widens,
         answers={201: CORRECTED, 202: PENDING},
         changes=True,
         errors=("record-not-found", *_CORRECTION_ERRORS),
@@ -133,6 +140,7 @@ class Confirm(ApiView):
         summary="Say that it is right, and perhaps that it holds more widely",
         ability="write",
         body=CONFIRM,
+        matters=widens,
         answers={200: RECORD, 202: PENDING},
         changes=True,
         errors=(

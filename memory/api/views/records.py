@@ -45,6 +45,11 @@ def pending(act_id: str) -> Answer:
     return Answer(202, {"review": "pending", "id": act_id}, item_ref=f"record:{act_id}")
 
 
+def _is_widened(body: dict[str, Any]) -> bool:
+    """Whether it comes as a correction that was widened."""
+    return bool(body.get("correction", {}).get("broadened"))
+
+
 class Records(ApiView):
     @operation(
         id="memory.remember",
@@ -55,6 +60,7 @@ class Records(ApiView):
         ),
         ability="write",
         body=REMEMBER,
+        matters=_is_widened,
         answers={201: RECORD, 202: PENDING},
         changes=True,
         errors=(

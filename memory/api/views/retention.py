@@ -4,7 +4,7 @@ from typing import Any
 
 from memory.actions.set_retention import RetentionSettings, retention_settings, set_retention
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
@@ -79,6 +79,7 @@ class Retention(ApiView):
         description="Replaces the settings as a whole. Facts that are there are set anew. Simulate it first.",
         ability="write",
         body=SET_RETENTION,
+        matters=always,
         answers={200: RETENTION},
         errors=("bad-input", "unknown-field", "permission-denied"),
         example={"keepDays": 30, "deleteAfterDays": 365},

@@ -18,7 +18,7 @@ from memory.api.schemas_records import (
     ROUTE_FORM,
     UNDONE,
 )
-from memory.api.views.record_acts import read_correction, read_evidence
+from memory.api.views.record_acts import read_correction, read_evidence, widens
 from memory.api.views.records import answer_with, pending
 from memory.instants import day
 from memory.records.routes import Route, list_routes
@@ -122,6 +122,7 @@ class RouteOfRecord(ApiView):
         ),
         ability="write",
         body=ROUTE_FORM,
+        matters=widens,
         answers={200: ACTED, 202: PENDING},
         changes=True,
         errors=(
