@@ -6,14 +6,19 @@ Accounts are made by admins and operators. Single sign-on finds the account by t
 import base64
 import os
 from typing import Any
+from urllib.parse import urlencode
 
-from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
+from allauth.account.models import EmailAddress
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.adapter import get_adapter as get_social_adapter
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from memory.actions.append_log_entries import append_governance
 from memory.api.authentication import principal_of_member
@@ -41,6 +46,27 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return False
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """An account found by the address that the issuer vouches for keeps its password and its sessions: nobody signs up
+        here, so no stranger can have taken the address beforehand, which is what these would else be ended for."""
+        if sociallogin.is_existing and sociallogin.account.pk is None:
+            EmailAddress.objects.update_or_create(
+                user=sociallogin.user,
+                email=sociallogin.user.email.lower(),
+                defaults={"verified": True, "primary": True},
+            )
+
+
+def way_to_prove(request: HttpRequest, then: str) -> str:
+    """Where the signed-in person proves anew who they are: by password or second factor, else by signing in again with the
+    issuer; `then` is where that leads."""
+    methods = get_adapter(request).get_reauthentication_methods(request.user)
+    if methods:
+        return f"{methods[0]['url']}?{urlencode({REDIRECT_FIELD_NAME: then})}"
+    for provider in get_social_adapter(request).list_providers(request):
+        return str(provider.get_login_url(request, process="login", next=then))
+    return reverse("account_logout")
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):

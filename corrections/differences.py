@@ -4,17 +4,22 @@ Both texts are laid out without changing a token. Beyond LINES_MAX lines only th
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Literal, TypeVar
+
+from django.utils.html import escape
 
 from corrections.pretty import laid_out
 
 LINES_MAX = 200
 LINE_MAX = 400
+MARKUP_BYTES = 90
+"""What a line weighs around its text."""
 _AROUND = 2
 
+T = TypeVar("T")
 Kind = Literal["same", "gone", "new", "left-out"]
 
 
@@ -55,6 +60,23 @@ def difference(before: str | None, after: str | None) -> Difference:
     if before is None:
         return Difference([Line("same", line) for line in new], new_is_cut)
     return Difference(list(_compared(old, new)), old_is_cut or new_is_cut)
+
+
+def within(lines: Sequence[T], weight: int, text_of: Callable[[T], str]) -> tuple[list[T], int]:
+    """The first lines that a page of limited weight has room for, and what weight is left; in bytes as markup."""
+    kept: list[T] = []
+    for line in lines:
+        weight -= len(escape(text_of(line)).encode()) + MARKUP_BYTES
+        if weight < 0:
+            return kept, 0
+        kept.append(line)
+    return kept, weight
+
+
+def cut_to(found: Difference, weight: int) -> tuple[Difference, int]:
+    """The difference as far as a page has room for it, and what room is left."""
+    lines, left = within(found.lines, weight, lambda line: line.text)
+    return Difference(lines, found.is_cut or len(lines) < len(found.lines)), left
 
 
 def _compared(old: list[str], new: list[str]) -> Iterator[Line]:

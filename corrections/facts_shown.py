@@ -106,6 +106,19 @@ def where_words(fact: FactView) -> str:
     )
 
 
+def scope_lines(fact: FactView) -> list[tuple[str, str]]:
+    """What its scope names, by name, as those who govern read it."""
+    names = {
+        "userId": _("person"),
+        "orgId": _("organisation"),
+        "projectId": _("project"),
+        "threadId": _("conversation"),
+        "sessionId": _("session"),
+        "participantId": _("participant"),
+    }
+    return [(names[key], id) for key, id in fact.scope.items() if key in names]
+
+
 def ladder(fact: FactView) -> list[tuple[str, str, bool]]:
     """Why it is kept: each step in order, what it says here, and which one decides."""
     kept, ends = fact.keep_ends_at, fact.expires_at

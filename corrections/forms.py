@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from corrections.actions.set_undo_window import HOURS_MAX
 from corrections.facts_shown import STATE_WORDS
+from corrections.languages import offered
 from corrections.queries.access_log import ACTS
 from corrections.remembered import STATE_NAMES, state_badge
 from corrections.templatetags.shown import visible
@@ -17,6 +18,7 @@ from corrections.words import CHAIN_STATES, KINDS, LOOKING_REASONS
 
 ID_MAX = 256
 ANY = ("", _("Any"))
+ANY_LANGUAGE = ("", _("The usual one here"))
 
 
 def days(form: forms.Form) -> dict[str, Any]:
@@ -126,6 +128,15 @@ class ExportForm(ReasonForm):
     )
 
 
+class AccessExportForm(ExportForm):
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["format"].choices = [  # type: ignore[attr-defined]  # a choice field
+            ("jsonl", _("JSON lines: every line with all its ids")),
+            ("csv", _("CSV: for a spreadsheet")),
+        ]
+
+
 class VerifyForm(forms.Form):
     first = forms.IntegerField(label=_("From entry"), required=False, min_value=0)
     last = forms.IntegerField(label=_("To entry"), required=False, min_value=0)
@@ -148,6 +159,9 @@ def _zones() -> list[tuple[str, Any]]:
 class SettingsForm(forms.Form):
     time_zone = forms.ChoiceField(
         label=_("Time zone"), required=False, choices=_zones, help_text=_("Times are shown in it.")
+    )
+    language = forms.ChoiceField(
+        label=_("Language"), required=False, choices=lambda: [ANY_LANGUAGE, *offered()]
     )
     theme = forms.ChoiceField(
         label=_("Colours"),
@@ -216,6 +230,20 @@ class FactsFilter(FilterForm):
 
     def moments(self) -> dict[str, Any]:
         return {"since": days(self)["since"]}
+
+
+class FactsOfAllFilter(FilterForm):
+    """For those who govern: by what a fact is and whose it is, never by what it says."""
+
+    fact = forms.CharField(
+        label=_("Fact"),
+        required=False,
+        max_length=ID_MAX,
+        widget=forms.TextInput(attrs={"data-filter": "", "placeholder": _("whole fact id")}),
+    )
+    type = forms.CharField(label=_("Kind"), required=False, max_length=ID_MAX)
+    person = forms.CharField(label=_("Person"), required=False, max_length=ID_MAX)
+    project = forms.CharField(label=_("Project"), required=False, max_length=ID_MAX)
 
 
 class ActForm(forms.Form):

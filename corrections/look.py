@@ -6,6 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import get_language, get_language_bidi
 
+from corrections.addresses import address
 from corrections.admin_pages import is_below_admin, pages_for
 from corrections.navigation import links_of
 
@@ -19,6 +20,8 @@ HTMX_CONFIG = (
 def look(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
     visit = getattr(request, "visit", None)
+    is_utc = request.GET.get("utc") == "1"
+    governs = visit is not None and visit.may("owner", "admin", "auditor")
     return {
         "theme": theme if theme in THEMES else "",
         "language": get_language() or "en",
@@ -27,6 +30,8 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "product_version": settings.KINDMEM_VERSION,
         "request_id": getattr(request, "request_id", ""),
         "visit": visit,
+        "is_utc": is_utc,
+        "utc_url": address(request, utc=None if is_utc else 1) if governs else None,
         "navigation": links_of(visit) if visit is not None else [],
         "admin_pages": pages_for(visit) if visit is not None and is_below_admin(visit) else [],
     }

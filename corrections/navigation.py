@@ -52,6 +52,7 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Chain health"), "chain-health"),
             (_("Verifications"), "verifications"),
             (_("Evidence"), "evidence-exports"),
+            (_("All facts"), "audit-facts"),
             (_("Access log"), "access-log"),
             (_("Register"), "register"),
         ]
@@ -72,10 +73,17 @@ def links_of(visit: "Visit") -> list[Link]:
     return found
 
 
+_BELOW = {
+    "runs": ("audit/run/", "audit/e/"),
+    "register": ("audit/record/",),
+    "audit-facts": ("audit/fact/",),
+}
+
+
 def _is_here(visit: "Visit", name: str, url: str) -> bool:
     """Whether the reader is on the page or below it; a run and its entries are below the list of runs."""
     path = visit.request.path
-    below = {"runs": ("audit/run/", "audit/e/"), "register": ("audit/record/",)}.get(name, ())
+    below = _BELOW.get(name, ())
     return path.startswith((url, *(reverse("home", args=[visit.slug]) + one for one in below)))
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
 from django.http import HttpRequest
 
+from corrections.addresses import address
 from corrections.forms import FilterForm
+
+__all__ = ["Chip", "address", "chips", "place_of", "posted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +21,6 @@ class Chip:
     label: str
     value: str
     without_url: str
-
-
-def address(request: HttpRequest, *, drop: tuple[str, ...] = (), **changed: Any) -> str:
-    """This page's address with some parameters changed; None takes one away."""
-    kept = {
-        name: value
-        for name, value in request.GET.items()
-        if name not in drop and name not in changed
-    }
-    kept |= {name: str(value) for name, value in changed.items() if value is not None}
-    kept = {name: value for name, value in kept.items() if value != ""}
-    return f"{request.path}?{urlencode(kept)}" if kept else request.path
 
 
 def place_of(request: HttpRequest) -> str | None:

@@ -33,7 +33,7 @@ def proof_wanted(visit: Visit) -> HttpResponse | None:
         return needs_account(visit)
     if is_proved(request):
         return None
-    prove = reverse("account_reauthenticate")
+    prove = reverse("prove")
     if request.method in ("GET", "HEAD"):
         return HttpResponseRedirect(f"{prove}?{urlencode({NEXT: request.get_full_path()})}")
     context = {

@@ -4,10 +4,12 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from corrections import converters  # noqa: F401  # registers `any_id` before routes use it
 from corrections.views import (
+    account,
     audit_access,
     audit_entry,
     audit_evidence,
     audit_export,
+    audit_facts,
     audit_health,
     audit_jobs,
     audit_record,
@@ -44,7 +46,10 @@ _audit: list[URLPattern | URLResolver] = [
     path("verifications/jobs/<uuid:job_id>/", audit_jobs.job, name="verification-job"),
     path("verifications/jobs/<uuid:job_id>/cancel", audit_jobs.cancel, name="cancel-verification"),
     path("record/<any_id:record_id>/", audit_record.record, name="audit-record"),
+    path("facts/", audit_facts.facts, name="audit-facts"),
+    path("fact/<any_id:fact_id>/", audit_facts.fact, name="audit-fact"),
     path("access/", audit_access.access_log, name="access-log"),
+    path("access/export/", audit_access.export_access, name="access-export"),
 ]
 
 _tenant: list[URLPattern | URLResolver] = [
@@ -79,5 +84,7 @@ _tenant: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", entrance.start, name="start"),
     path("tenants/", entrance.tenants, name="tenants"),
+    path("account/prove/", account.prove, name="prove"),
+    path("account/sessions/<int:session_id>/end", account.end_session, name="end-session"),
     path("t/<slug:tenant>/", include(_tenant)),
 ]

@@ -17,10 +17,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import get_language
 
 from corrections import failure_pages
 from corrections.htmx import is_htmx, unkept
+from corrections.languages import offered
 from corrections.page_links import principal_of_link
 from corrections.views.refused import kept_fields
 from memory.access import Principal
@@ -69,6 +71,12 @@ class Visit:
         return zoneinfo.ZoneInfo(self.settings.get("timeZone") or self.principal.time_zone)
 
     @property
+    def language(self) -> str | None:
+        """The one that the reader chose, while the installation has it."""
+        chosen = self.settings.get("language")
+        return chosen if chosen in dict(offered()) else None
+
+    @property
     def has_shortcuts(self) -> bool:
         return bool(self.settings.get("shortcuts", True))
 
@@ -100,7 +108,8 @@ def in_tenant(*roles: str, about_self: bool = False) -> Callable[[PageView], Pag
                 with transaction.atomic():
                     visit = _open(request, tenant)
                     request.visit = visit  # type: ignore[attr-defined]  # read by the templates
-                    with timezone.override(visit.zone):
+                    language = visit.language or get_language()
+                    with timezone.override(visit.zone), translation.override(language):
                         refused = _refusal(visit, roles, about_self)
                         return unkept(refused or view(visit, **path))
             except AuthMissing:

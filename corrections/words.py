@@ -70,6 +70,14 @@ KINDS: dict[str, Words] = {
     "wait-resumed": _("Wait ended"),
 }
 
+DECISIONS: dict[str, Words] = {
+    "apply": _("used it"),
+    "ask": _("was told to ask you first"),
+    "revalidate": _("was told to look again first"),
+    "none": _("was not given it"),
+}
+"""What an agent that recalled a memory was told to do with it."""
+
 LOOKING_REASONS: dict[str, Words] = {
     "complaint": _("A person complained"),
     "incident": _("An incident is looked into"),

@@ -10,6 +10,7 @@ from typing import Any
 import environ
 import structlog
 
+from kindmem import single_sign_on
 from kindmem.postgres import paths, urls
 from kindmem.state import load_or_create
 
@@ -172,33 +173,25 @@ ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds that a proof of identity is good for
+ACCOUNT_REAUTHENTICATION_METHODS = ("password", "mfa")  # no letters are sent
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _is_https else "http"
 MFA_ADAPTER = "corrections.accounts.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "kindmem"
+MFA_TOTP_TOLERANCE = 1  # periods of 30 seconds by which a phone's clock may differ; each code opens once all the same
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not _is_https
 SOCIALACCOUNT_ADAPTER = "corrections.accounts.SingleSignOnAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = True  # the issuer says whose address it is
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_STORE_TOKENS = False
 _oidc_issuer = env.str("KINDMEM_OIDC_ISSUER", "")
-SOCIALACCOUNT_PROVIDERS = {
-    "openid_connect": {
-        "OAUTH_PKCE_ENABLED": True,
-        "APPS": [
-            {
-                "provider_id": "oidc",
-                "name": env.str("KINDMEM_OIDC_NAME", "single sign-on"),
-                "client_id": env.str("KINDMEM_OIDC_CLIENT_ID", ""),
-                "secret": env.str("KINDMEM_OIDC_CLIENT_SECRET", ""),
-                "settings": {"server_url": _oidc_issuer},
-            }
-        ]
-        if _oidc_issuer
-        else [],
-    }
-}
+SOCIALACCOUNT_PROVIDERS = single_sign_on.providers(
+    _oidc_issuer,
+    name=env.str("KINDMEM_OIDC_NAME", "single sign-on"),
+    client_id=env.str("KINDMEM_OIDC_CLIENT_ID", ""),
+    secret=env.str("KINDMEM_OIDC_CLIENT_SECRET", ""),
+)
 CACHES = {
     "default": {"BACKEND": "corrections.attempts_cache.AttemptsCache", "LOCATION": "account_cache"}
 }
@@ -217,7 +210,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
-        "form-action": ["'self'", *([_oidc_issuer] if _oidc_issuer else [])],
+        "form-action": ["'self'", *single_sign_on.origins(_oidc_issuer)],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
     },

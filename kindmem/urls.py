@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from corrections.operators import operators
+from corrections.views import account
 from kindmem import health
 
 urlpatterns = [
@@ -11,6 +12,8 @@ urlpatterns = [
     path("metrics", health.metrics, name="metrics"),
     path("v1/", include("corrections.api.urls")),
     path("v1/", include("memory.api.urls")),
+    path("account/password/reset/", account.no_letters),
+    path("account/email/", account.no_letters),
     path("account/", include("allauth.urls")),
     path("operator/", operators.urls),
     path("", include("corrections.urls")),

@@ -1,4 +1,4 @@
-"""Hand out a run's entries, or the access log, as one file; logged as a reveal of its range before anything leaves.
+"""Hand out a run's entries as one file; logged as a reveal of its range before anything leaves.
 
 Built whole before it is sent, with its length and sum, so that a cut file can't pass for a whole one. The cap is said in the
 file's last line (JSON lines) or last row (CSV).
@@ -58,7 +58,7 @@ def export_run(
 ) -> Export:
     """The run's entries that match, payloads included. Raises PermissionDenied, BadInput, LogNotFound."""
     principal.needs_role("owner", "admin", "auditor")
-    _check(format, reason)
+    check_export(format, reason)
     entries = run_log(principal, run_id, kind=kind, actor=actor, limit=ENTRIES_MAX + 1)
     is_cut = len(entries) > ENTRIES_MAX
     entries = entries[:ENTRIES_MAX]
@@ -77,7 +77,8 @@ def export_run(
     return Export(name, FORMATS[format], body, len(entries), is_cut)
 
 
-def _check(format: str, reason: str) -> None:
+def check_export(format: str, reason: str) -> None:
+    """Raises BadInput for a format or a reason that is not one."""
     if format not in FORMATS:
         raise BadInput.at("format", "must be csv or jsonl")
     check_reason(reason)

@@ -18,6 +18,7 @@ ACTS: dict[str, Promise] = {
     "entry.revealed": _("Revealed an entry"),
     "entries.revealed": _("Revealed entries by the API"),
     "record.revealed": _("Revealed a memory"),
+    "fact.revealed": _("Revealed a fact"),
     "log.exported": _("Exported a run"),
     "evidence.exported": _("Exported evidence"),
     "access-log.exported": _("Exported the access log"),
@@ -39,49 +40,31 @@ class Access:
     details: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class AccessWanted:
+    """Which lines: one filter for the page, its pages and its file. `run_id`: the run that was looked at."""
+
+    act: str | None = None
+    run_id: str | None = None
+    writer: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
 def accesses(
-    principal: Principal,
-    *,
-    act: str | None = None,
-    run_id: str | None = None,
-    writer: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    before: int | None = None,
-    limit: int,
+    principal: Principal, wanted: AccessWanted, *, before: int | None = None, limit: int
 ) -> list[Access]:
-    """At most `limit`, newest first. `run_id`: the run that was looked at."""
-    where = ""
-    if run_id:
-        where += " AND e.payload_text::jsonb ->> 'runId' = %(of)s::text"
-    if writer:
-        where += " AND e.writer = %(writer)s::text"
-    if since is not None:
-        where += " AND e.recorded_at >= %(since)s::timestamptz"
-    if until is not None:
-        where += " AND e.recorded_at < %(until)s::timestamptz"
+    """At most `limit`, newest first, those before a sequence."""
+    where, parameters = _where(principal, wanted)
     if before is not None:
         where += " AND e.sequence < %(before)s::bigint"
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             SELECT e.sequence, {STAMP.format(column="e.recorded_at")}, e.writer, e.payload_text
-            FROM log_entry e
-            WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND e.payload_text IS NOT NULL
-              AND e.payload_text::jsonb ->> 'type' = ANY(%(acts)s::text[]){where}
-            ORDER BY e.sequence DESC LIMIT %(limit)s::int
+            FROM log_entry e WHERE {where} ORDER BY e.sequence DESC LIMIT %(limit)s::int
             """,
-            {
-                "tenant": principal.tenant_id,
-                "run": GOVERNANCE_RUN,
-                "of": run_id,
-                "acts": [act] if act else list(ACTS),
-                "writer": writer,
-                "since": since,
-                "until": until,
-                "before": before,
-                "limit": limit,
-            },
+            {**parameters, "before": before, "limit": limit},
         )
         rows = cursor.fetchall()
     found = []
@@ -89,3 +72,38 @@ def accesses(
         details = json.loads(payload_text)
         found.append(Access(sequence, at, who, details.pop("type"), details))
     return found
+
+
+def count_of_accesses(principal: Principal, wanted: AccessWanted, *, most: int) -> int:
+    """How many lines there are, counted no further than `most`."""
+    where, parameters = _where(principal, wanted)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM (SELECT 1 FROM log_entry e WHERE {where} LIMIT %(most)s::int) a",
+            {**parameters, "most": most},
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _where(principal: Principal, wanted: AccessWanted) -> tuple[str, dict[str, Any]]:
+    where = (
+        "e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND e.payload_text IS NOT NULL"
+        " AND e.payload_text::jsonb ->> 'type' = ANY(%(acts)s::text[])"
+    )
+    if wanted.run_id:
+        where += " AND e.payload_text::jsonb ->> 'runId' = %(of)s::text"
+    if wanted.writer:
+        where += " AND e.writer = %(writer)s::text"
+    if wanted.since is not None:
+        where += " AND e.recorded_at >= %(since)s::timestamptz"
+    if wanted.until is not None:
+        where += " AND e.recorded_at < %(until)s::timestamptz"
+    return where, {
+        "tenant": principal.tenant_id,
+        "run": GOVERNANCE_RUN,
+        "of": wanted.run_id,
+        "acts": [wanted.act] if wanted.act else list(ACTS),
+        "writer": wanted.writer,
+        "since": wanted.since,
+        "until": wanted.until,
+    }

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection
 
+from corrections.queries.my_uses import USES, Use, parameters_of, use_of
 from corrections.remembered import LIVE_STATES
 from memory.access import Principal
 from memory.queries.records import as_shown, today_of
@@ -125,10 +126,12 @@ def my_agents(principal: Principal) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`derived`: id and key of what was derived from a memory; `statements`: what the person said where they disputed it."""
+    """`derived`: id and key of what was derived from a memory; `statements`: what the person said where they disputed it;
+    `uses`: where it was used."""
 
     derived: list[tuple[str, str]]
     statements: list[str]
+    uses: list[Use]
 
 
 def surroundings(principal: Principal, record_id: str) -> Surroundings:
@@ -136,19 +139,22 @@ def surroundings(principal: Principal, record_id: str) -> Surroundings:
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
-            (SELECT 'derived', r.id, r.key FROM record_lineage l
+            (SELECT 'derived', r.id, r.key, NULL::timestamptz, NULL::text FROM record_lineage l
              JOIN memory_record r ON r.tenant_id = l.tenant_id AND r.id = l.record_id
              WHERE l.tenant_id = %(tenant)s::uuid AND l.parent_id = %(id)s::text AND {_MINE}
              ORDER BY r.recorded_at, r.id LIMIT 50)
             UNION ALL
-            (SELECT 'statement', p.number, p.statement FROM receipt p
+            (SELECT 'statement', p.number, p.statement, NULL::timestamptz, NULL::text FROM receipt p
              WHERE p.tenant_id = %(tenant)s::uuid AND p.record_id = %(id)s::text AND p.statement IS NOT NULL
                AND p.undone_at IS NULL ORDER BY p.made_at LIMIT 50)
+            UNION ALL
+            ({USES})
             """,
-            {**_named(principal), "id": record_id},
+            {**_named(principal), "id": record_id, **parameters_of(record_id)},
         )
         rows = cursor.fetchall()
     return Surroundings(
-        derived=[(one, key) for kind, one, key in rows if kind == "derived"],
-        statements=[text for kind, _number, text in rows if kind == "statement"],
+        derived=[(row[1], row[2]) for row in rows if row[0] == "derived"],
+        statements=[row[2] for row in rows if row[0] == "statement"],
+        uses=[use_of(record_id, *row[1:]) for row in rows if row[0] == "use"],
     )

@@ -88,9 +88,9 @@ def marked(text: Any) -> SafeString:
 
 
 @register.filter
-def visible(text: str) -> str:
+def visible(text: Any) -> str:
     """The same as plain text, for where no markup goes: options, titles, file names."""
-    return _HIDDEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
+    return _HIDDEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", str(text))
 
 
 def _marks(pieces: list[str]) -> Iterator[str]:

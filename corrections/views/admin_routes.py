@@ -4,12 +4,13 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from corrections.forms import NewRouteForm, RouteForm
 from corrections.htmx import render_page
+from corrections.once import new_key, sent_once
 from corrections.paging import address
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.register_route import change_route, register_route
@@ -66,7 +67,10 @@ def route(visit: Visit, name: str) -> HttpResponse:
             return saved
     status = 422 if form.errors else 200
     return render_page(
-        visit.request, "govern/route.html", {"route": found, "form": form}, status=status
+        visit.request,
+        "govern/route.html",
+        {"route": found, "form": form, "once": new_key()},
+        status=status,
     )
 
 
@@ -84,7 +88,10 @@ def new_route(visit: Visit) -> HttpResponse:
             return saved
     status = 422 if form.errors else 200
     return render_page(
-        visit.request, "govern/route.html", {"route": None, "form": form}, status=status
+        visit.request,
+        "govern/route.html",
+        {"route": None, "form": form, "once": new_key()},
+        status=status,
     )
 
 
@@ -97,16 +104,19 @@ def _saved(visit: Visit, form: RouteForm, save: Any) -> HttpResponse | None:
     fields = dict(form.cleaned_data)
     if "url_template" in fields:
         fields["url_template"] = fields["url_template"] or None
+
+    def act() -> str:
+        save(fields)
+        messages.success(visit.request, _("Saved."))
+        return visit.url("correction-routes")
+
     try:
         with transaction.atomic():
-            save(fields)
+            return sent_once(visit, act)
     except RouteExists:
         form.add_error("name", _("There is a route of this name."))
-        return None
     except BadInput as error:
         for issue in error.issues:
             name = issue["path"].strip("/")
             form.add_error(name if name in form.fields else None, issue["message"])
-        return None
-    messages.success(visit.request, _("Saved."))
-    return HttpResponseRedirect(visit.url("correction-routes"))
+    return None

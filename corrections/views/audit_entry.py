@@ -6,6 +6,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from corrections.actions.reveal_entry import is_revealed, reveal_entry
 from corrections.forms import EntriesFilter, ReasonForm
 from corrections.htmx import render_page
+from corrections.once import new_key, sent_once
 from corrections.paging import address
 from corrections.pretty import laid_out
 from corrections.queries.names import names_of
@@ -37,10 +38,14 @@ def _reveal(visit: Visit, entry: StoredEntry) -> HttpResponse:
     form = ReasonForm(visit.request.POST)
     if not form.is_valid():
         return _page(visit, entry, form, status=422)
-    reveal = reveal_entry(
-        principal=visit.principal, entry=entry, reason=form.cleaned_data["reason"]
-    )
-    return HttpResponseRedirect(address(visit.request, revealed=reveal) + "#payload")
+
+    def act() -> str:
+        reveal = reveal_entry(
+            principal=visit.principal, entry=entry, reason=form.cleaned_data["reason"]
+        )
+        return address(visit.request, revealed=reveal) + "#payload"
+
+    return sent_once(visit, act)
 
 
 def _page(visit: Visit, entry: StoredEntry, form: ReasonForm, status: int = 200) -> HttpResponse:
@@ -74,6 +79,7 @@ def _page(visit: Visit, entry: StoredEntry, form: ReasonForm, status: int = 200)
         "cause": cause,
         "writer_name": names_of(visit.principal, [entry.writer]).get(entry.writer),
         "form": form,
+        "once": new_key(),
         "before": before,
         "after": after,
         "query": query,

@@ -12,7 +12,7 @@ from corrections.forms import ReasonForm
 from corrections.htmx import render_page
 from corrections.paging import address
 from corrections.proof import proof_wanted
-from corrections.queries.access_log import Access, accesses
+from corrections.queries.access_log import Access, AccessWanted, accesses
 from corrections.queries.evidence import estimated_bytes
 from corrections.queries.names import names_of
 from corrections.queries.run_entries import run_facts
@@ -40,7 +40,9 @@ def evidence(visit: Visit, run_id: str) -> HttpResponseBase:
         wanted = proof_wanted(visit)
         return wanted or _bundle(visit, run_id, form.cleaned_data["reason"])
     found = accesses(
-        visit.principal, act="evidence.exported", run_id=run_id, limit=EXPORTS_SHOWN + 1
+        visit.principal,
+        AccessWanted(act="evidence.exported", run_id=run_id),
+        limit=EXPORTS_SHOWN + 1,
     )
     context = {
         "run": facts,
@@ -86,8 +88,7 @@ def exports(visit: Visit) -> HttpResponse:
     before = int(given) if given.isdecimal() and len(given) <= 18 else None
     found = accesses(
         visit.principal,
-        act="evidence.exported",
-        run_id=run_id,
+        AccessWanted(act="evidence.exported", run_id=run_id),
         before=before,
         limit=EXPORTS_A_PAGE + 1,
     )

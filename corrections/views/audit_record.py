@@ -1,11 +1,12 @@
 """One memory for those who govern: its envelope and history; for an auditor what it says is behind a logged reveal."""
 
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from corrections.actions.reveal_record import reveal_record, sees_value
 from corrections.forms import ReasonForm
 from corrections.htmx import render_page
+from corrections.once import new_key, sent_once
 from corrections.queries.names import names_of
 from corrections.register_words import (
     SUBJECT_TYPES,
@@ -20,6 +21,7 @@ from corrections.visit import GOVERNING, Visit, in_tenant
 from corrections.words import Words
 from memory.queries.record_history import PastAct, record_history
 from memory.queries.records import record_by_id
+from memory.records.record import Record
 
 
 @require_http_methods(["GET", "POST"])
@@ -28,8 +30,7 @@ def record(visit: Visit, record_id: str) -> HttpResponse:
     found = record_by_id(visit.principal, record_id)
     form = ReasonForm(visit.request.POST if visit.request.method == "POST" else None)
     if visit.request.method == "POST" and form.is_valid():
-        reveal_record(principal=visit.principal, record=found, reason=form.cleaned_data["reason"])
-        return HttpResponseRedirect(visit.request.path)
+        return _reveal(visit, found, form.cleaned_data["reason"])
     acts = record_history(visit.principal, record_id)
     context = {
         "memory": remembered(found),
@@ -45,9 +46,18 @@ def record(visit: Visit, record_id: str) -> HttpResponse:
         "names": names_of(visit.principal, [found.written_by, *(act.actor for act in acts)]),
         "ladder": ladder(found),
         "form": form,
+        "once": new_key(),
     }
     status = 422 if form.errors else 200
     return render_page(visit.request, "audit/record.html", context, status=status)
+
+
+def _reveal(visit: Visit, found: Record, reason: str) -> HttpResponse:
+    def act() -> str:
+        reveal_record(principal=visit.principal, record=found, reason=reason)
+        return visit.request.path
+
+    return sent_once(visit, act)
 
 
 def _why(act: PastAct) -> Words:

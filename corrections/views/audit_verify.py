@@ -5,17 +5,17 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from corrections.actions.verify_and_keep import verify_and_keep
 from corrections.forms import VerifyForm
 from corrections.htmx import render_page
-from corrections.once import new_key
+from corrections.once import new_key, sent_once
 from corrections.paging import address
 from corrections.queries.names import names_of
-from corrections.queries.run_entries import entry_lines, run_facts
+from corrections.queries.run_entries import RunFacts, entry_lines, run_facts
 from corrections.queries.verifications import Verification, verification, verifications
 from corrections.visit import GOVERNING, Visit, in_tenant
 from corrections.words import TAMPERINGS, chain_badge, job_badge
@@ -38,23 +38,27 @@ def verify(visit: Visit, run_id: str) -> HttpResponse:
         raise LogNotFound
     form = VerifyForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        first, last = form.cleaned_data["first"], form.cleaned_data["last"]
-        end = facts.next_sequence - 1 if last is None else min(last, facts.next_sequence - 1)
-        if end - (first or 0) < ENTRIES_AT_ONCE_MAX:
-            result = verify_and_keep(
-                principal=visit.principal, run_id=run_id, first=first, last=last
-            )
-            return HttpResponseRedirect(visit.url("verification", result))
-        job = ask_verification(principal=visit.principal, run_id=run_id, first=first, last=last)
-        return HttpResponseRedirect(visit.url("verification-job", job.id))
+        return sent_once(visit, lambda: _begin(visit, facts, form))
     context = {
         "run": facts,
         "badge": chain_badge(facts.state),
         "form": form,
+        "once": new_key(),
         "results": [_row(one) for one in verifications(visit.principal, run_id=run_id, limit=10)],
     }
     status = 422 if form.errors else 200
     return render_page(request, "audit/verify.html", context, status=status)
+
+
+def _begin(visit: Visit, facts: RunFacts, form: VerifyForm) -> str:
+    """Verify now, or where that takes long leave it to the worker; where what comes of it is read."""
+    run_id, first, last = facts.run_id, form.cleaned_data["first"], form.cleaned_data["last"]
+    end = facts.next_sequence - 1 if last is None else min(last, facts.next_sequence - 1)
+    if end - (first or 0) < ENTRIES_AT_ONCE_MAX:
+        result = verify_and_keep(principal=visit.principal, run_id=run_id, first=first, last=last)
+        return visit.url("verification", result)
+    job = ask_verification(principal=visit.principal, run_id=run_id, first=first, last=last)
+    return visit.url("verification-job", job.id)
 
 
 def _row(result: Verification) -> dict[str, Any]:

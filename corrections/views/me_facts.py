@@ -4,10 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from corrections.differences import difference, lines_of
+from corrections.fact_history import content_lines, people_of, revisions_shown
 from corrections.facts_shown import fields_of, ladder, shown, writer_of
 from corrections.forms import FactsFilter
 from corrections.htmx import render_page
@@ -25,7 +24,6 @@ from corrections.views.me_memory import quote_of, quoted_entry
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput
-from memory.fact_shape import FactView
 
 FACTS_A_PAGE = 30
 REVISIONS_A_PAGE = 10
@@ -91,10 +89,8 @@ def fact(visit: Visit, fact_id: str) -> HttpResponse:
             visit.principal, fact_id, before=before, limit=REVISIONS_A_PAGE + 1
         )
     on_page = history[:REVISIONS_A_PAGE]
-    lines, is_cut = lines_of(current.content_text)
+    lines, is_cut = content_lines(current)
     quoted = quoted_entry(visit, current.cause_ids[0]) if current.cause_ids else None
-    people: list[str | None] = [one.verified_by or writer_of(one) for one in on_page]
-    people += [one.invalidated_by for one in on_page]
     context = {
         "shown": shown(current),
         "fact": current,
@@ -106,35 +102,9 @@ def fact(visit: Visit, fact_id: str) -> HttpResponse:
         "quoted": quoted,
         "quote": quote_of(quoted),
         "ladder": ladder(current),
-        "revisions": [
-            _revision(one, history[at + 1] if at + 1 < len(history) else None)
-            for at, one in enumerate(on_page)
-        ],
-        "names": names_of(visit.principal, [*people, writer_of(current)]),
+        "revisions": revisions_shown(on_page, history),
+        "names": names_of(visit.principal, [*people_of(on_page), writer_of(current)]),
         "older": f"?before={on_page[-1].version}" if len(history) > REVISIONS_A_PAGE else None,
         "newest": visit.request.path if before is not None else None,
     }
     return render_page(visit.request, "me/fact.html", context)
-
-
-def _revision(one: FactView, earlier: FactView | None) -> dict[str, Any]:
-    """One revision in words, with what it changed."""
-    is_first = earlier is None
-    is_same = earlier is not None and earlier.content_hash == one.content_hash
-    if is_first:
-        words = _("Written")
-    elif one.verified_by is not None and is_same:
-        words = _("Checked: it is right")
-    else:
-        words = _("Changed")
-    return {
-        "fact": one,
-        "words": words,
-        "who": one.verified_by or writer_of(one),
-        "is_same": is_same,
-        "is_removed": one.invalidation_reason not in (None, "superseded"),
-        "is_gone": one.content_text is None and one.content_ref is None,
-        "difference": difference(
-            None if earlier is None else earlier.content_text, one.content_text
-        ),
-    }

@@ -26,6 +26,7 @@ from corrections.remembered import (
     value_words,
 )
 from corrections.visit import Visit, in_tenant
+from corrections.words import DECISIONS
 from memory.actions.switch_inferences import may_be_inferred_about
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput, LogNotFound
@@ -113,14 +114,16 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)
     quoted = quoted_entry(visit, record.evidence_ref)
+    people = [*(act.actor for act in history), *(use.writer for use in around.uses)]
     context = {
         "memory": remembered(record),
         "record": record,
+        "uses": [(use, DECISIONS.get(use.decision, use.decision)) for use in around.uses],
         "statements": around.statements,
         "quoted": quoted,
         "quote": quote_of(quoted),
         "past": [past_act(act) for act in history],
-        "names": names_of(visit.principal, [act.actor for act in history]),
+        "names": names_of(visit.principal, people),
         "derived": [(one, key_words(key)) for one, key in around.derived],
         "parents": record.derived_from,
         "ladder": ladder(record),

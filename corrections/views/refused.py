@@ -7,7 +7,17 @@ from memory.api.errors import respond
 from memory.errors import CsrfFailed
 
 KEPT_MAX = 64
-_NEVER_KEPT = frozenset({"csrfmiddlewaretoken", "password", "password1", "password2", "code"})
+NEVER_KEPT = frozenset(
+    {
+        "csrfmiddlewaretoken",
+        "password",
+        "password1",
+        "password2",
+        "oldpassword",
+        "code",
+        "credential",
+    }
+)
 
 
 def kept_fields(request: HttpRequest) -> list[tuple[str, str]]:
@@ -15,7 +25,7 @@ def kept_fields(request: HttpRequest) -> list[tuple[str, str]]:
     pairs = [
         (name, value)
         for name, values in request.POST.lists()
-        if name not in _NEVER_KEPT
+        if name not in NEVER_KEPT
         for value in values
         if isinstance(value, str)
     ]

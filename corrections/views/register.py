@@ -79,8 +79,8 @@ def _row(visit: Visit, one: Ended, governs: bool, labels: dict[str, Any]) -> dic
     url = None
     if one.what == "memory":
         url = visit.url(record, one.id)
-    elif not governs:
-        url = visit.url("my-fact", one.id)
+    elif one.version is not None:
+        url = visit.url("audit-fact" if governs else "my-fact", one.id)
     return {
         "one": one,
         "url": url,

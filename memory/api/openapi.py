@@ -5,6 +5,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from memory.api.errors import STATUS
+from memory.api.parameters import Parameter
+from memory.api.shapes import Schema
 
 KEY_IS_KEPT = OpenApiParameter(
     "Idempotency-Key",
@@ -90,3 +92,16 @@ def _finish_operation(operation: dict[str, Any]) -> None:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["schema"] = {"type": "string", "minLength": 1, "maxLength": 256}
+
+
+def openapi_parameter(parameter: Parameter) -> OpenApiParameter:
+    return OpenApiParameter(
+        parameter.name,
+        dict(parameter.schema),
+        OpenApiParameter.QUERY,
+        description=parameter.description,
+    )
+
+
+def openapi_answer(schema: Schema | str) -> Any:
+    return {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else dict(schema)

@@ -15,7 +15,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.http import HttpRequest, HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.views import APIView
 
 from memory import admission
@@ -25,9 +25,9 @@ from memory.api.authentication import authenticate, check_is_named, check_is_pro
 from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
 from memory.api.json_text import dumps
 from memory.api.metrics import observe
-from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT
+from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT, openapi_answer, openapi_parameter
 from memory.api.parameters import Parameter, read_query
-from memory.api.shapes import Schema, Shape, shape
+from memory.api.shapes import Shape, shape
 from memory.errors import (
     BadInput,
     BodyTooLarge,
@@ -203,10 +203,10 @@ def operation(
             summary=summary,
             description=description,
             tags=[tag],
-            parameters=[_openapi_parameter(parameter) for parameter in query]
+            parameters=[openapi_parameter(parameter) for parameter in query]
             + ([KEY_IS_KEPT] if changes else [KEY_IS_IGNORED] if ignores_key else []),
             request={"application/json": body.schema} if body else None,
-            responses={(code, media): _openapi_answer(one) for code, one in answers.items()},
+            responses={(code, media): openapi_answer(one) for code, one in answers.items()},
             extensions={
                 "x-error-codes": sorted({*errors, *_refusals(declared)}),
                 **({"x-example": example} if example is not None else {}),
@@ -390,19 +390,6 @@ def _json(status: int, text: str, headers: Mapping[str, str]) -> HttpResponse:
     for name, value in headers.items():
         response[name] = value
     return response
-
-
-def _openapi_parameter(parameter: Parameter) -> OpenApiParameter:
-    return OpenApiParameter(
-        parameter.name,
-        dict(parameter.schema),
-        OpenApiParameter.QUERY,
-        description=parameter.description,
-    )
-
-
-def _openapi_answer(schema: Schema | str) -> Any:
-    return {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else dict(schema)
 
 
 __all__ = ["Answer", "ApiView", "Call", "DomainError", "Operation", "in_transaction", "operation"]

@@ -81,15 +81,24 @@ def fact_as_of(principal: Principal, fact_id: str, as_of: datetime) -> FactView:
     return _one(principal, fact_id, f"{READABLE} AND {AS_OF}", as_of=as_of)
 
 
-def fact_revisions(principal: Principal, fact_id: str) -> list[FactView]:
-    """The fact's revisions, newest first, at most MOST_REVISIONS. Raises FactNotFound."""
+def fact_revisions(
+    principal: Principal, fact_id: str, *, before: int | None = None, limit: int = MOST_REVISIONS
+) -> list[FactView]:
+    """The fact's revisions, newest first, those before a version, at most `limit`. Raises FactNotFound."""
     guard, parameters = read_guard(principal, "f")
+    earlier = "" if before is None else " AND r.version < %(before)s::int"
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {COLUMNS} FROM fact f {JOINS} "
-            f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {READABLE} AND {guard} "
+            f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {READABLE} AND {guard}{earlier} "
             "ORDER BY r.version DESC LIMIT %(most)s::int",
-            {"tenant": principal.tenant_id, "id": fact_id, "most": MOST_REVISIONS, **parameters},
+            {
+                "tenant": principal.tenant_id,
+                "id": fact_id,
+                "before": before,
+                "most": limit,
+                **parameters,
+            },
         )
         found = [view_of(row) for row in cursor.fetchall()]
     if not found:

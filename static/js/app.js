@@ -4,15 +4,26 @@
 const $ = (selector, root = document) => root.querySelector(selector);
 const typing = (element) => element.closest("input, textarea, select, [contenteditable]");
 
+// What takes longer than a blink is said, once, and the word goes when the answer is there.
+let waiting = 0;
+const wait = () => { clearTimeout(waiting); waiting = setTimeout(() => { $("#status").textContent = document.body.dataset.slow; }, 400); };
+const arrived = () => {
+  clearTimeout(waiting);
+  if ($("#status").textContent === document.body.dataset.slow) $("#status").textContent = "";
+};
+document.addEventListener("htmx:before:request", (event) => { if (event.target.id !== "live") wait(); });
+document.addEventListener("htmx:finally:request", arrived);
+
 // A second press while the first is on its way does nothing. The server has its own guard.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post" || form.hasAttribute("hx-post")) return;
   if (form.getAttribute("aria-busy") === "true") { event.preventDefault(); return; }
-  if (form.dataset.download === undefined) form.setAttribute("aria-busy", "true");
+  if (form.dataset.download === undefined) { form.setAttribute("aria-busy", "true"); wait(); }
 });
 // Back from the browser's own store: such a form can be sent again.
 window.addEventListener("pageshow", () => {
+  arrived();
   document.querySelectorAll('form[aria-busy="true"]').forEach((form) => form.removeAttribute("aria-busy"));
 });
 

@@ -30,6 +30,14 @@ ASKS_FOR_NO_PROOF = {
     "memory.changePolicySource": "it names where a rule is kept",
     "memory.askVerification": "it reads",
     "memory.cancelVerification": "it ends reading",
+    "memory.previewErasure": "it changes nothing",
+    "memory.previewQuarantine": "it changes nothing",
+    "memory.placeQuarantine": "it is lifted again",
+    "memory.liftQuarantine": "the page asks for none",
+    "memory.rollBackQuarantine": "the page asks for none",
+    "memory.approveReview": "deciding what waits is everyday work",
+    "memory.rejectReview": "deciding what waits is everyday work",
+    "memory.decideReviews": "deciding what waits is everyday work",
 }
 """What only those who govern may do, and why the page doesn't ask either."""
 

@@ -98,24 +98,25 @@ class Windows:
         self._open: list[Visitor] = []
 
     def of(
-        self, person: Person, *, width: int = 1280, theme: str = "light", scripts: bool = True
+        self,
+        person: Person,
+        *,
+        width: int = 1280,
+        theme: str = "light",
+        scripts: bool = True,
+        touch: bool = False,
     ) -> Visitor:
         context = self._chromium.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=theme,  # type: ignore[arg-type]  # light or dark
             java_script_enabled=scripts,
             reduced_motion="reduce",
+            has_touch=touch,
         )
         context.set_default_timeout(15_000)
-        context.add_cookies(
-            [
-                {
-                    "name": "sessionid",
-                    "value": person.browser.cookies["sessionid"].value,
-                    "url": self._address,
-                }
-            ]
-        )
+        if "sessionid" in person.browser.cookies:
+            session = person.browser.cookies["sessionid"].value
+            context.add_cookies([{"name": "sessionid", "value": session, "url": self._address}])
         visitor = Visitor(person, context, context.new_page(), self._address)
         visitor.watch(visitor.page)
         self._open.append(visitor)

@@ -11,7 +11,7 @@ from memory.erasure.ledger import unfinished
 from memory.models import Member
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
-from tests.pages.people import Person, person
+from tests.pages.people import Person, an_operator, person, stranger
 from tests.records.builders import a_record, an_inference, body_of
 
 LONG_WORD = "w" * 5000
@@ -29,7 +29,7 @@ class Scenery:
 
 def scenery(kit: TenantKit) -> Scenery:
     ann, auditor = person(kit, "person", subject="ann"), person(kit, "auditor")
-    admin = person(kit, "admin")
+    admin, operator, nobody = person(kit, "admin"), an_operator(kit), stranger(kit)
     app = kit.client("app", users=["ann"], projects=["trips"])
     agent = kit.client("agent", users=["ann"], projects=["trips"])
     agent_prefix = str(agent.token).split("_")[1]
@@ -91,6 +91,7 @@ def scenery(kit: TenantKit) -> Scenery:
     with tenant_context(kit.id):
         (_later, of_erin) = unfinished(kit.id)
     run_erasure(principal=system_principal(kit.id, kit.slug, id="eraser"), erasure_id=of_erin)
+    fact_revealed = auditor.post(f"audit/fact/{fact}/", {"reason": "complaint"})["Location"]
     pages = {
         "memory": (ann, "memory/"),
         "memory-none-matches": (ann, "memory/?q=zebra"),
@@ -133,6 +134,11 @@ def scenery(kit: TenantKit) -> Scenery:
         "evidence": (auditor, "audit/run/trip-pune/evidence/"),
         "evidence-exports": (auditor, "audit/evidence/"),
         "access": (auditor, "audit/access/"),
+        "access-export": (auditor, "audit/access/export/?act=entry.revealed"),
+        "all-facts": (auditor, "audit/facts/"),
+        "all-facts-none-match": (auditor, "audit/facts/?type=zebra"),
+        "fact-masked": (auditor, f"audit/fact/{fact}/"),
+        "fact-revealed": (auditor, fact_revealed),
         "register": (auditor, "register/"),
         "register-none-matches": (admin, "register/?how=destroyed"),
         "record-masked": (auditor, f"audit/record/{guessed}/"),
@@ -175,6 +181,17 @@ def scenery(kit: TenantKit) -> Scenery:
         "sessions": (auditor, "/account/sessions/"),
         "second-factor": (auditor, "/account/2fa/"),
         "password": (auditor, "/account/password/change/"),
+        "app-codes": (auditor, "/account/2fa/totp/activate/"),
+        "passkeys": (auditor, "/account/2fa/webauthn/"),
+        "passkey-new": (auditor, "/account/2fa/webauthn/add/"),
+        "prove": (auditor, "/account/reauthenticate/"),
+        "sign-in": (nobody, "/account/login/"),
+        "no-letters": (nobody, "/account/password/reset/"),
+        "page-link": (nobody, "link/made-up/"),
+        "operator": (operator, "/operator/"),
+        "operator-workspaces": (operator, f"/operator/workspaces/?q={kit.slug}"),
+        "operator-workspace": (operator, f"/operator/workspaces/{kit.slug}/"),
+        "operator-new-workspace": (operator, "/operator/workspaces/new/"),
     }
     return Scenery(kit, ann, auditor, pages)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import Windows
 from tests.builders import TenantKit
@@ -43,7 +44,7 @@ def test_a_person_finds_a_wrong_guess_fixes_it_for_one_case_and_undoes(
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
-def test_a_person_widens_after_seeing_the_exact_set(
+def test_a_person_widens_after_seeing_the_exact_set_and_undoes(
     windows: Windows, kit: TenantKit, scripts: bool
 ) -> None:
     app = kit.client("app", users=["ann"])
@@ -58,14 +59,19 @@ def test_a_person_widens_after_seeing_the_exact_set(
     page.get_by_role("button", name="Change it everywhere").click()
     page.get_by_text("everywhere for you").first.wait_for()
     assert recalled(kit)["value"] == "window"
+    receipt = page.url
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_url(lambda url: "/receipts/R-" in url and url != receipt)
+    assert recalled(kit)["value"] == "aisle"
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_what_is_forgotten_on_the_page_is_gone_for_agents_at_once(
-    windows: Windows, kit: TenantKit
+    windows: Windows, kit: TenantKit, scripts: bool
 ) -> None:
     app = kit.client("app", users=["ann"])
     body_of(app.post("/v1/memory/records", a_record("aisle")), 201)
-    ann = windows.of(person(kit, "person", subject="ann"))
+    ann = windows.of(person(kit, "person", subject="ann"), scripts=scripts)
     page = ann.open("memory/")
     page.get_by_role("link", name="Forget travel › seat").click()
     page.get_by_role("button", name="Forget this").dblclick()
@@ -111,8 +117,9 @@ def test_a_form_that_lost_its_session_keeps_the_text_and_is_sent_after_signing_i
     assert recalled(kit, trip_id="PUNE")["value"] == "window"
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_an_auditor_follows_causes_reveals_and_is_shown_where_a_run_was_tampered_with(
-    windows: Windows, kit: TenantKit, superuser_url: str
+    windows: Windows, kit: TenantKit, superuser_url: str, scripts: bool
 ) -> None:
     agent = kit.client("agent", projects=["trips"])
     cause = None
@@ -121,7 +128,7 @@ def test_an_auditor_follows_causes_reveals_and_is_shown_where_a_run_was_tampered
                  "payload": {"step": number}, **({"causedByLogId": cause} if cause else {})}  # fmt: skip
         body_of(agent.post("/v1/memory/runs/trip/log", entry), 201)
         cause = f"{kit.slug}-{number}"
-    auditor = windows.of(person(kit, "auditor"))
+    auditor = windows.of(person(kit, "auditor"), scripts=scripts)
     page = auditor.open("audit/runs/")
     page.get_by_role("link", name="trip", exact=True).click()
     page.get_by_role("link", name="By cause").click()
@@ -178,3 +185,57 @@ def test_shortcuts_move_through_rows_and_can_be_turned_off(
     page = auditor.open("audit/run/trip/")
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement === document.body")
+
+
+def test_what_takes_long_says_so_and_takes_the_word_back(windows: Windows, kit: TenantKit) -> None:
+    auditor = windows.of(person(kit, "auditor"))
+    page = auditor.open("audit/runs/")
+    held: list[Route] = []
+    page.route("**/audit/runs/?**", held.append)
+    page.get_by_role("button", name="Filter").click()
+    status = page.locator("#status")
+    expect(status).to_have_text("Still working…")
+    held[0].continue_()
+    expect(status).to_have_text("")
+
+
+def test_next_and_previous_keys_stay_inside_the_filter(windows: Windows, kit: TenantKit) -> None:
+    """U20."""
+    agent = kit.client("agent", projects=["trips"])
+    entries = [
+        {"kind": "tool-call", "scope": {"projectId": "trips"}, "actor": actor}
+        for actor in ("a", "b", "a", "b", "a")
+    ]
+    body_of(agent.post("/v1/memory/runs/trip/log/batch", {"entries": entries}), 201)
+    page = windows.of(person(kit, "auditor")).open("audit/run/trip/?actor=a")
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    for number in (0, 2, 4):
+        page.get_by_role("heading", name=f"Entry #{number}").wait_for()
+        assert page.url.endswith("actor=a")
+        page.keyboard.press("]")
+    page.keyboard.press("[")
+    page.get_by_role("heading", name="Entry #2").wait_for()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_two_taps_on_a_phone_forget_once_and_undo_brings_it_back(
+    windows: Windows, kit: TenantKit, scripts: bool
+) -> None:
+    """U11."""
+    app = kit.client("app", users=["ann"])
+    body_of(app.post("/v1/memory/records", a_record("aisle")), 201)
+    ann = windows.of(person(kit, "person", subject="ann"), width=360, scripts=scripts, touch=True)
+    page = ann.open("memory/")
+    page.get_by_role("link", name="Forget travel › seat").tap()
+    assert recalled(kit)["value"] == "aisle"  # the first tap only asks
+    button = page.get_by_role("button", name="Forget this")
+    place = button.bounding_box()
+    assert place is not None
+    for _tap in range(2):
+        page.touchscreen.tap(place["x"] + 10, place["y"] + 10)
+    page.get_by_role("heading", name="Agents stopped using it").wait_for()
+    assert recalled(kit)["decision"] == "none"
+    page.get_by_role("button", name="Undo").tap()
+    page.get_by_role("heading", name="Done").wait_for()
+    assert recalled(kit)["value"] == "aisle"

@@ -49,7 +49,7 @@ class Person:
 
 
 def person(kit: TenantKit, role: str = "auditor", subject: str | None = None) -> Person:
-    """A new member who signed in just now."""
+    """A new member who signed in just now, and proved once more who they are."""
     email = f"{role}-{secrets.token_hex(4)}@example.com"
     if role == "person" and subject is None:
         subject = f"user-{secrets.token_hex(3)}"
@@ -59,10 +59,30 @@ def person(kit: TenantKit, role: str = "auditor", subject: str | None = None) ->
     )
     made = Person(kit, role, member.user_id, email, subject)
     user = get_user_model().objects.get(pk=member.user_id)
-    made.browser.force_login(user)
-    session = made.browser.session
-    record_authentication(SimpleNamespace(session=session), user, method="password")
+    _sign_in(made.browser, user)
+    return made
+
+
+def _sign_in(browser: Client, user: Any) -> None:
+    browser.force_login(user)
+    session = browser.session
+    record_authentication(
+        SimpleNamespace(session=session), user, method="password", reauthenticated=True
+    )
     session.save()
+
+
+def stranger(kit: TenantKit) -> Person:
+    """Somebody who is not signed in."""
+    return Person(kit, "stranger", -1, "", None)
+
+
+def an_operator(kit: TenantKit) -> Person:
+    """Somebody who runs the installation and belongs to no workspace."""
+    email = f"op-{secrets.token_hex(4)}@example.com"
+    user = get_user_model().objects.create_superuser(email, email, PASSWORD)
+    made = Person(kit, "operator", user.pk, email, None)
+    _sign_in(made.browser, user)
     return made
 
 

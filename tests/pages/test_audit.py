@@ -225,3 +225,15 @@ def test_each_page_asks_the_database_little_and_is_light(auditor: Person, path: 
     statements = [one for one in asked.captured_queries if "SAVEPOINT" not in one["sql"]]
     assert len(statements) <= 12
     assert len(answer.content) <= 100_000
+
+
+def test_times_are_shown_in_utc_on_demand_and_a_filter_keeps_it(auditor: Person) -> None:
+    append(auditor.kit, "r1", {})
+    auditor.post("settings/", {"time_zone": "Pacific/Kiritimati", "theme": "", "language": ""})
+    page = auditor.get("audit/run/r1/", {"kind": "tool-call"}).content.decode()
+    assert 'href="/t/acme/audit/run/r1/?kind=tool-call&amp;utc=1"' in page
+    shown = auditor.get("audit/run/r1/", {"kind": "tool-call", "utc": "1"})
+    assert "times in UTC" in text_of(shown)
+    assert "+14" not in shown.content.decode()
+    assert '<input type="hidden" name="utc" value="1">' in shown.content.decode()
+    assert 'href="/t/acme/audit/run/r1/?kind=tool-call"' in shown.content.decode()

@@ -7,17 +7,20 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
+from corrections.actions import export_entries
 from corrections.csv_text import cell
 from corrections.forms import AccessFilter
 from corrections.views import me_memory
 from memory.housekeeping import destroy_undo_copies
 from memory.models import SealedCopy
 from memory.tenancy import tenant_context
-from tests.builders import TenantKit
+from tests.builders import TenantKit, make_tenant
 from tests.pages.people import Person, person, text_of
+from tests.pages.test_audit import append
 from tests.records.builders import a_record, an_inference, body_of
 
 
@@ -38,6 +41,7 @@ def forget(who: Person, record: str) -> str:
 def test_what_is_forgotten_stays_gone_after_a_reload_in_a_second_browser_and_for_the_api(
     ann: Person,
 ) -> None:
+    """U1, U2."""
     record = remember(ann.kit, "an unforgettable aisle")
     second = Client()
     second.cookies["sessionid"] = ann.browser.cookies["sessionid"].value
@@ -57,6 +61,7 @@ def test_what_is_forgotten_stays_gone_after_a_reload_in_a_second_browser_and_for
 def test_two_forgets_within_one_window_are_undone_and_purged_each_for_itself(
     live_acme: TenantKit,
 ) -> None:
+    """U4."""
     ann = person(live_acme, "person", subject="ann")
     first = forget(ann, remember(live_acme, "one", key="k.one"))
     forget(ann, remember(live_acme, "two", key="k.two"))
@@ -78,6 +83,7 @@ def test_two_forgets_within_one_window_are_undone_and_purged_each_for_itself(
 def test_a_memory_forgotten_on_the_page_is_not_learned_again_from_the_same_run(
     ann: Person,
 ) -> None:
+    """U5."""
     agent = ann.kit.client("agent", users=["ann"])
     guess = an_inference("vegan", key="food.diet", bindings={"trip_id": "PUNE"})
     record = body_of(agent.post("/v1/memory/records", guess), 201)["id"]
@@ -90,6 +96,7 @@ def test_a_memory_forgotten_on_the_page_is_not_learned_again_from_the_same_run(
 def test_memories_of_one_moment_are_each_on_one_page(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """U28."""
     monkeypatch.setattr(me_memory, "MEMORIES_A_PAGE", 3)
     with time_machine.travel(timezone.now(), tick=False):
         made = {remember(ann.kit, f"v{n}", key=f"k.n{n}") for n in range(8)}
@@ -115,6 +122,7 @@ def test_memories_of_one_moment_are_each_on_one_page(
 def test_a_day_in_a_filter_is_the_readers_own_from_midnight_to_midnight(
     zone: str, day: date, begins: str, ends: str
 ) -> None:
+    """U23."""
     with timezone.override(zoneinfo.ZoneInfo(zone)):
         form = AccessFilter({"since": day.isoformat(), "until": day.isoformat()})
         form.wanted()
@@ -138,10 +146,12 @@ def test_a_day_in_a_filter_is_the_readers_own_from_midnight_to_midnight(
     ],
 )
 def test_a_cell_never_runs_and_plain_numbers_stay(value: str | None, written: str) -> None:
+    """U26."""
     assert cell(value) == written
 
 
 def test_a_stale_tab_does_not_bring_an_old_value_back_after_an_agent_wrote(ann: Person) -> None:
+    """U40."""
     agent = ann.kit.client("agent", users=["ann"])
     guess = an_inference("aisle", bindings={"trip_id": "PUNE"})
     record = body_of(agent.post("/v1/memory/records", guess), 201)["id"]
@@ -154,3 +164,46 @@ def test_a_stale_tab_does_not_bring_an_old_value_back_after_an_agent_wrote(ann: 
         assert "+ window" in text_of(answer)
     body = {"key": "travel.seat", "context": {"user_id": "ann", "trip_id": "PUNE"}}
     assert body_of(agent.post("/v1/memory/recall", body), 200)["value"] == "window"
+
+
+def test_what_an_agent_remembers_for_one_project_shows_up_in_no_other(live_acme: TenantKit) -> None:
+    """U10."""
+    other = make_tenant()
+    for kit, value in ((live_acme, "aisle"), (other, "window")):
+        agent = kit.client("agent", users=["ann"])
+        for project in ("p1", "p2"):
+            guess = an_inference(f"{value} {project}", bindings={"project_id": project})
+            body_of(agent.post("/v1/memory/records", guess), 201)
+    for kit, value in ((live_acme, "aisle"), (other, "window")):
+        agent = kit.client("agent", users=["ann"])
+        for project in ("p1", "p2"):
+            body = {"key": "travel.seat", "context": {"user_id": "ann", "project_id": project}}
+            told = body_of(agent.post("/v1/memory/recall", body), 200)
+            assert told["value"] == f"{value} {project}"
+        body = {"key": "travel.seat", "context": {"user_id": "ann", "project_id": "p3"}}
+        assert body_of(agent.post("/v1/memory/recall", body), 200)["value"] is None
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_an_export_that_breaks_off_offers_no_file_and_is_not_on_record(
+    live_acme: TenantKit, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    """U25."""
+    auditor = person(live_acme, "auditor")
+    append(live_acme, "r1", {}, {}, {})
+    written = []
+
+    def breaks(value: Any) -> Any:
+        written.append(value)
+        if len(written) > 1:
+            raise OperationalError("the connection was lost")
+        return "{}"
+
+    name = "tag" if format == "csv" else "dumps"
+    monkeypatch.setattr(export_entries, name, breaks)
+    answer = auditor.post("audit/run/r1/export/", {"format": format, "reason": "incident"})
+    assert answer.status_code == 503
+    assert "Content-Disposition" not in answer
+    monkeypatch.undo()
+    log = text_of(auditor.get("audit/access/", {"act": "log.exported"}))
+    assert "Nobody did that in these days" in log

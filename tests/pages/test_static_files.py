@@ -21,6 +21,7 @@ def test_the_vendored_file_is_the_one_in_the_list() -> None:
 def test_style_and_script_stay_small() -> None:
     assert (STATIC / "css/app.css").stat().st_size <= 32 * 1024
     assert (STATIC / "js/app.js").stat().st_size <= 6 * 1024
+    assert (STATIC / "js/passkeys.js").stat().st_size <= 2 * 1024
 
 
 def test_templates_hold_no_inline_script_style_or_unescaped_text() -> None:

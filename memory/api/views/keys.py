@@ -11,7 +11,7 @@ from memory.actions.revoke_api_key import revoke_api_key
 from memory.actions.rotate_key import MOST_OVERLAP_HOURS, rotate_key
 from memory.api import idempotency, parameters
 from memory.api.json_text import dumps
-from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, array_of, shape
@@ -122,6 +122,7 @@ class Keys(ApiView):
             "none that may do more than itself."
         ),
         ability="write",
+        matters=always,
         body=CREATE,
         answers={201: NEW_KEY},
         changes=True,
@@ -179,6 +180,7 @@ class KeyRotation(ApiView):
             "can change it without a pause. A leaked key is revoked instead. The `token` is shown as in making a key."
         ),
         ability="write",
+        matters=always,
         body=ROTATE,
         answers={201: NEW_KEY},
         changes=True,
@@ -202,6 +204,7 @@ class KeyRevocation(ApiView):
         summary="Revoke an API key (admin)",
         description="Its next request is refused, for good.",
         ability="write",
+        matters=always,
         answers={200: KEY},
         changes=True,
         errors=("key-not-found", "permission-denied"),

@@ -6,7 +6,7 @@ from memory.actions.change_role import change_role
 from memory.actions.create_member import EMAIL_MAX, ROLES, create_member
 from memory.actions.end_membership import end_membership
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, operation
+from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
@@ -88,6 +88,7 @@ class Members(ApiView):
             "again answers the same member."
         ),
         ability="write",
+        matters=always,
         body=ADD,
         answers={201: MEMBER},
         changes=True,
@@ -127,6 +128,7 @@ class Member(ApiView):
             "counts once the cooling-off time is over. `subject: null` takes it away."
         ),
         ability="write",
+        matters=always,
         body=CHANGE,
         answers={200: MEMBER},
         changes=True,
@@ -152,6 +154,7 @@ class MemberEnd(ApiView):
         summary="End a membership (admin; of owners and admins: owner)",
         description="Their sessions here end with it. What they did keeps their name; the last owner stays.",
         ability="write",
+        matters=always,
         answers={200: MEMBER},
         changes=True,
         errors=("member-not-found", "last-owner", "permission-denied"),

@@ -1,0 +1,40 @@
+"""What belongs to an account and to no workspace: proving anew who one is, ending one session, and what is not done by letter."""
+
+from allauth.usersessions.models import UserSession
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from corrections.accounts import way_to_prove
+from corrections.htmx import unkept
+from corrections.visit import NEXT
+
+
+@login_required
+@require_GET
+def prove(request: HttpRequest) -> HttpResponse:
+    """On to the way that this person has."""
+    given = request.GET.get(NEXT, "")
+    is_ours = url_has_allowed_host_and_scheme(given, allowed_hosts=None) and given.startswith("/")
+    return HttpResponseRedirect(way_to_prove(request, given if is_ours else "/"))
+
+
+@login_required
+@require_POST
+def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
+    """Sign out one browser of one's own. One that is not there any more is signed out as well."""
+    found = UserSession.objects.filter(pk=session_id, user_id=request.user.pk).first()
+    if found is not None:
+        found.end()
+    messages.success(request, _("That browser is signed out."))
+    return redirect("usersessions_list")
+
+
+@require_GET
+def no_letters(request: HttpRequest) -> HttpResponse:
+    """In place of what the sign-in library would do by mail: the product sends none."""
+    return unkept(render(request, "account/no_letters.html"))

@@ -1,0 +1,1 @@
+DROP INDEX log_entry_recalls_by_person;
