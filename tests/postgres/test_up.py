@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -70,12 +71,14 @@ def manage(*words: str) -> list[str]:
     return [sys.executable, str(PROJECT / "manage.py"), *words]
 
 
-def start_up(home: Path, environ: dict[str, str], *words: str) -> Up:
+def start_up(
+    home: Path, environ: dict[str, str], *words: str, demo: str | None = "--no-demo"
+) -> Up:
     """Run `up` on any free port and wait until it says that it serves."""
     news = home.with_name(f"{home.name}.said")
     with news.open("w") as stderr:
         process = subprocess.Popen(
-            manage("up", "--port", "0", "--json", "--no-demo", *words),
+            manage("up", "--port", "0", "--json", *([demo] if demo else []), *words),
             env=environ,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -201,6 +204,52 @@ def test_nothing_outlives_up_however_it_ends_and_the_data_is_kept(
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2]))).close()
     assert (home / "postgres" / "PG_VERSION").stat().st_mtime_ns == cluster_made_at
+
+
+def asked(url: str, path: str, token: str) -> dict[str, Any]:
+    request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return dict(json.load(answer))
+
+
+def test_a_first_start_shows_what_it_does_and_prints_address_sign_ins_and_keys_once(
+    worker_folder: Path, programs: str
+) -> None:
+    home = worker_folder / "shown"
+    environ = {**environment(home, programs), "PYTHONUNBUFFERED": "1"}
+    news = worker_folder / "shown.said"
+    with news.open("w") as stderr:
+        process = subprocess.Popen(
+            manage("up", "--port", "0"),
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+    assert process.stdout is not None
+    told = ""
+    for line in process.stdout:
+        told += line
+        if line.startswith("Ctrl-C stops it"):
+            break
+    try:
+        for step in ("Checking the database", "Bringing the tables up to date", "Making the demo"):
+            assert step in news.read_text()
+        (url,) = re.findall(r"kindmem is up at (http://\S+)", told)
+        assert len(set(re.findall(r"\S+@\S+", told))) >= 5
+        token = re.findall(r"kmk_[a-z0-9]{10}_[A-Za-z0-9_-]{43}", told)[0]
+        assert asked(url, "/v1/memory/facts", token)["data"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 0
+    again = start_up(home, environment(home, programs), demo=None)
+    try:
+        assert again.said["demo"] is None
+        assert asked(again.url, "/v1/memory/facts", token)["data"]
+    finally:
+        assert again.stop(signal.SIGTERM) == 0
+        shutil.rmtree(home)
 
 
 def test_a_server_of_ones_own_is_migrated_by_its_owner_and_served(
