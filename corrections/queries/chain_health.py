@@ -1,7 +1,7 @@
 """How the chains of a workspace stand: by the day on which runs began, and what signed and anchored heads cover."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.db import connection
@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from memory.access import Principal
 from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
+from memory.integrity.cosignatures import time_of
+from memory.integrity.timestamps import PLACE, stamped_at
 
 # Those who govern read every run; the reader's zone says what a day is.
 _DAYS = """
@@ -27,6 +29,23 @@ WHERE v.tenant_id = %(tenant)s::uuid AND v.state = 'tampered'
   AND NOT EXISTS (SELECT FROM run_head h WHERE h.tenant_id = v.tenant_id AND h.run_id = v.run_id)
 ORDER BY v.run_id LIMIT 20
 """
+# What each witness and each time stamp authority signed last.
+_OUTSIDE = """
+SELECT s.witness, s.cosigned_size, s.failure, a.answer FROM witness_standing s
+LEFT JOIN anchor a ON a.tenant_id = s.tenant_id AND a.size = s.cosigned_size AND a.place IN (s.witness, 'witness:' || s.witness)
+WHERE s.tenant_id = %(tenant)s::uuid ORDER BY s.witness LIMIT 20
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Somebody outside who signed a head of the log: `size` is the newest, 0 for none. `failure`: why not a newer one."""
+
+    name: str
+    is_stamp: bool
+    size: int
+    signed_at: datetime | None
+    failure: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +71,7 @@ class ChainHealth:
     days: list[Day]
     gone: list[str]
     checkpoint: StoredCheckpoint | None
+    outside: list[Outside]
 
     @property
     def runs(self) -> int:
@@ -81,7 +101,17 @@ def chain_health(principal: Principal, *, today: date, days: int) -> ChainHealth
         cursor.execute(_GONE, parameters)
         gone = [row[0] for row in cursor.fetchall()]
         newest = stored_checkpoints(cursor, principal.tenant_id, limit=1)
+        cursor.execute(_OUTSIDE, parameters)
+        outside = [_outside(*row) for row in cursor.fetchall()]
     each = (today - timedelta(days=ago) for ago in range(days))
     return ChainHealth(
-        [found.get(day, Day(day)) for day in each], gone, newest[0] if newest else None
+        [found.get(day, Day(day)) for day in each], gone, newest[0] if newest else None, outside
     )
+
+
+def _outside(name: str, size: int, failure: str | None, answer: str | None) -> Outside:
+    is_stamp = name.startswith(PLACE)
+    at = None
+    if answer is not None:
+        at = stamped_at(answer) if is_stamp else datetime.fromtimestamp(time_of(answer), UTC)
+    return Outside(name.removeprefix(PLACE), is_stamp, size, at, failure)

@@ -27,7 +27,7 @@ judged AS (
          END
          AND e.entry_hash = sha256(textsend(
            CASE WHEN e.hash_version = 1 AND e.payload_text IS NOT NULL
-             THEN e.named || ',"payload":' || e.payload_text ELSE e.named END
+             THEN e.named || '","payload":' || e.payload_text ELSE e.named || '"' END
            || (',"prevHash":"sha256:' || encode(e.prev_hash, 'hex')
                || CASE WHEN e.scope_text = (SELECT u.scope_text FROM usual u) THEN (SELECT u.part FROM usual u)
                   ELSE CASE WHEN strpos(e.scope_text, '"tenantId":"' || %(tenant_slug)s::text || '"') > 0
@@ -40,12 +40,12 @@ judged AS (
     SELECT l.*,
            CASE l.hash_version
              WHEN 1 THEN
-               coalesce('{"actor":"' || l.actor || '",', '{') || '"id":"' || l.id || '","kind":"' || l.kind || '"'
+               coalesce('{"actor":"' || l.actor || '","id":"', '{"id":"') || l.id || '","kind":"' || l.kind
              WHEN 2 THEN
                coalesce('{"actor":"' || l.actor || '",', '{')
                || coalesce('"causedByLogId":"' || l.caused_by || '",', '')
                || coalesce('"contentHash":"sha256:' || encode(l.content_hash, 'hex') || '",', '')
-               || '"hashVersion":2,"id":"' || l.id || '","kind":"' || l.kind || '"'
+               || '"hashVersion":2,"id":"' || l.id || '","kind":"' || l.kind
            END AS named
     FROM log_entry l
     WHERE l.tenant_id = %(tenant)s::uuid AND l.run_id = %(run)s::text
@@ -59,12 +59,13 @@ span AS (
          string_agg(named, '') AS named,
          -- The quotes that those texts have by themselves.
          CASE WHEN min(hash_version) < max(hash_version) THEN NULL
-              WHEN min(hash_version) = 1 THEN 8 * count(*) + 4 * count(actor)
-              ELSE 10 * count(*) + 4 * (count(actor) + count(caused_by) + count(content_hash)) END AS quotes,
+              WHEN min(hash_version) = 1 THEN 7 * count(*) + 4 * count(actor)
+              ELSE 9 * count(*) + 4 * (count(actor) + count(caused_by) + count(content_hash)) END AS quotes,
          string_agg(prev_hash, ''::bytea ORDER BY sequence) AS prev_hashes,
          string_agg(entry_hash, ''::bytea ORDER BY sequence) AS entry_hashes,
-         min(hash_version) AS version, count(caused_by) > 0 AS has_causes,
-         array_agg(caused_by ORDER BY sequence) AS causes,
+         min(hash_version) AS version,
+         array_agg(sequence ORDER BY sequence) FILTER (WHERE caused_by IS NOT NULL) AS caused,
+         array_agg(caused_by ORDER BY sequence) FILTER (WHERE caused_by IS NOT NULL) AS causes,
          coalesce(bool_or(is_word), false) AS has_word
   FROM judged
 ),

@@ -35,6 +35,9 @@ FIRST_BAD: Final = _ROWS + (_HERE / "chain_first_bad.sql").read_text("utf-8")
 
 SPAN_ENTRIES: Final = 10_000
 
+_ODD_SPANS: Final = 2
+"""After so many spans of a run, one after another, that could not be told at once, no further one is tried so."""
+
 _NEXT_SEQUENCE = """
 SELECT min(e.sequence)::text FROM log_entry e
 WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text
@@ -122,6 +125,7 @@ class SqlChainReading:
         self._totals: _Totals | None = None
         self._first_bad: FirstBad | None = None
         self._is_over = False
+        self._odd_spans = 0
 
     def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
         """Read on; False when `until` (of `time.monotonic`) came first. One span at least is read."""
@@ -138,10 +142,12 @@ class SqlChainReading:
         if last is not None:
             span_last = min(span_last, last)
         parameters |= {"first": self._span_first, "last": span_last}
-        cursor.execute(CLEAN_SUMMARY, parameters)
-        clean = _Clean._make(cursor.fetchone())
-        if clean.is_clean:
-            return self._take_clean(clean, span_last)
+        if self._odd_spans < _ODD_SPANS:
+            cursor.execute(CLEAN_SUMMARY, parameters)
+            clean = _Clean._make(cursor.fetchone())
+            if clean.is_clean:
+                return self._take_clean(clean, span_last)
+            self._odd_spans += 1
         cursor.execute(SUMMARY, parameters)
         totals = self._totals = _Totals._make(cursor.fetchone())
         self._entries += totals.entries
@@ -162,6 +168,7 @@ class SqlChainReading:
 
     def _take_clean(self, clean: _Clean, span_last: int) -> bool:
         """Count a span that is as it should be; whether it was the last one."""
+        self._odd_spans = 0
         newest, following = clean.newest_sequence, clean.next_sequence
         self._entries += clean.entries
         totals = self._totals = _Totals.clean(clean)

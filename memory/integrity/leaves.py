@@ -7,7 +7,7 @@ could not tell from tampering: an erasure, a change of key or of hash version, t
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -43,20 +43,14 @@ def record_hash(entry_hash: bytes, hash_version: int, caused_by: str | None) -> 
     return leaf_hash(record_leaf_text(entry_hash, hash_version, caused_by).encode())
 
 
-def record_hashes(
-    entry_hashes: bytes, hash_version: int, causes: Sequence[str | None] | None
-) -> bytes:
-    """`record_hash` of many entries of one version, whose hashes stand one after another. `causes`: None where none has one."""
-    digits = entry_hashes.hex()
-    start, end = b'\x00{"entryHash":"sha256:', b'","hashVersion":%d}' % hash_version
-    made = [
-        sha256(b"%b%b%b" % (start, digits[at : at + 64].encode(), end)).digest()
-        for at in range(0, len(digits), 64)
-    ]
-    for place, caused_by in enumerate(causes or ()):
-        if caused_by is not None:
-            hash = entry_hashes[place * 32 : place * 32 + 32]
-            made[place] = record_hash(hash, hash_version, caused_by)
+def record_hashes(entry_hashes: bytes, hash_version: int, causes: Mapping[int, str]) -> bytes:
+    """`record_hash` of many entries of one version, whose hashes stand one after another. `causes`: by place among them."""
+    digits = entry_hashes.hex().encode()
+    text = b'\x00{"entryHash":"sha256:%b","hashVersion":' + b"%d}" % hash_version
+    made = [sha256(text % digits[at : at + 64]).digest() for at in range(0, len(digits), 64)]
+    for place, caused_by in causes.items():
+        hash = entry_hashes[place * 32 : place * 32 + 32]
+        made[place] = record_hash(hash, hash_version, caused_by)
     return b"".join(made)
 
 

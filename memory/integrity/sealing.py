@@ -237,11 +237,12 @@ class RunSealer:
         self._cursor.execute(CLEAN_SEAL, parameters)
         clean = self._cursor.fetchone()
         if clean is not None:
-            entries, prev_hash, hashes, has_word, version, causes = clean
-            if version is not None:
-                hashes = bytes(hashes)
-                records = record_hashes(hashes, version, causes)
-                return _Span(entries, None, bytes(prev_hash), records, hashes, has_word)
+            entries, prev_hash, hashes, has_word, version, caused, causes = clean
+            places = [sequence - first for sequence in caused or ()]
+            records = record_hashes(
+                bytes(hashes), version, dict(zip(places, causes or (), strict=True))
+            )
+            return _Span(entries, None, bytes(prev_hash), records, bytes(hashes), has_word)
         self._cursor.execute(_SEAL, parameters)
         row = self._cursor.fetchone()
         return _Span(

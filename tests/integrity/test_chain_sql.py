@@ -310,6 +310,15 @@ def test_what_can_not_be_told_at_once_is_looked_at_entry_by_entry(cursor: psycop
         assert counting.asked == ["clean", "summary"]
 
 
+def test_a_run_of_odd_strings_is_not_asked_twice_for_long(cursor: psycopg.Cursor) -> None:
+    rows = chained([entry(n, 1, n, id=f'"{n}"') for n in range(10)])
+    store(cursor, rows, head_of(rows))
+    counting = Counting(cursor)
+    report = in_sql(counting, span_entries=2)  # type: ignore[arg-type]  # as a cursor
+    assert report == in_python(cursor)
+    assert counting.asked == ["clean", "summary"] * 2 + ["summary"] * 4, "the last span is empty"
+
+
 def test_strings_that_move_into_their_neighbours_are_found(cursor: psycopg.Cursor) -> None:
     """Written plainly, these rows give the text that was hashed; their strings are not what they were."""
     honest = honest_rows(1, 6)

@@ -29,6 +29,7 @@ from memory.hashing import (
     tag,
     timestamp_text,
 )
+from memory.integrity.leaves import record_hash, record_hashes
 from memory.integrity.merkle import leaf_hash, root_of
 
 G0 = "sha256:60e1d272474e75754a3f2157985258b926fb46d3cf3d45cfffbf487edcd7da26"
@@ -302,3 +303,12 @@ def test_each_salt_is_32_fresh_bytes() -> None:
 
     assert len(salts) == 100
     assert all(len(base64.b64decode(salt, validate=True)) == 32 for salt in salts)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_many_record_hashes_are_those_of_each(version: int) -> None:
+    entry_hashes = [hashlib.sha256(bytes([n])).digest() for n in range(9)]
+    causes = {2: "le-1", 5: 'a "quoted" \\ id', 8: "caf\u00e9"}
+    each = [record_hash(hash, version, causes.get(n)) for n, hash in enumerate(entry_hashes)]
+    assert record_hashes(b"".join(entry_hashes), version, causes) == b"".join(each)
+    assert record_hashes(b"", version, {}) == b""

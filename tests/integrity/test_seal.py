@@ -1,16 +1,20 @@
 """What moved is sealed, signed and anchored; what doesn't verify never is."""
 
 import json
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from memory.errors import SealRefused
+from memory.hashing import ZERO_HASH
+from memory.integrity import sealing
 from memory.integrity.anchors import anchor_path, read_anchors
 from memory.integrity.checkpoints import stored_checkpoints
 from memory.integrity.leaves import MOST_SEALED
 from memory.integrity.merkle import root_of
 from memory.integrity.notes import parse_checkpoint, signers_of
+from memory.integrity.sealing import RunSealer
 from memory.integrity.signing import signer
 from memory.integrity.states import State, Tampering
 from memory.tenancy import tenant_context
@@ -176,3 +180,34 @@ def test_sealers_that_meet_make_one_log(live_acme: TenantKit) -> None:
         assert verified_twice(live_acme, f"late-{run}").state is State.VERIFIED
     sizes = [one.size for one in read_anchors(live_acme.slug).checkpoints]
     assert sizes == sorted(set(sizes))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_span_that_is_told_at_once_is_sealed_as_one_that_is_judged_entry_by_entry(
+    version: int, live_acme: TenantKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        fill(live_acme, 8, by=writer(live_acme, hash_version=version))
+
+    def made() -> list[tuple[str, bytes | None]]:
+        with tenant_context(live_acme.id), connection.cursor() as cursor:
+            sealer = RunSealer(cursor, live_acme.id, live_acme.slug, "run-1")
+            spans = [sealer.leaves_over(0, 23, -1, ZERO_HASH, most=5)]
+            spans.append(sealer.leaves_over(3, 9, 2, _hash_of(cursor, live_acme, 2)))
+        return [(leaf.text, leaf.record_hashes) for leaves, _ in spans for leaf in leaves]
+
+    at_once = made()
+    monkeypatch.setattr(sealing, "CLEAN_SEAL", "SELECT 1 WHERE false")
+    assert made() == at_once
+    assert len(at_once) == 6
+    monkeypatch.undo()
+    monkeypatch.setattr(sealing, "_SEAL", "no statement: the first one is enough")
+    assert made() == at_once
+
+
+def _hash_of(cursor: Any, tenant: TenantKit, sequence: int) -> bytes:
+    cursor.execute(
+        "SELECT entry_hash FROM log_entry WHERE tenant_id = %s::uuid AND run_id = 'run-1' AND sequence = %s",
+        [tenant.id, sequence],
+    )
+    return bytes(cursor.fetchone()[0])

@@ -31,6 +31,7 @@ from tests.builders import TenantKit
 from tests.integrity.logs import fill, seal, verified
 from tests.integrity.test_bundle import checked, exported, parts_of, signed_again
 from tests.integrity.tsa import Authority, serving
+from tests.pages.people import person, text_of
 
 
 class Stamping:
@@ -120,6 +121,25 @@ def test_an_authority_is_asked_once_in_a_while_and_only_for_something_newer(
     assert [stamping.told(size)["state"] for size in (first, second)] == ["stamped", "stamped"]
     stamping.settings.KINDMEM_TIMESTAMPS = ""
     assert stamping.told(first)["state"] == "stamped", "also when the authority is chosen no more"
+
+
+def test_the_page_of_chain_health_says_what_was_stamped_when(stamping: Stamping) -> None:
+    stamping.authority.now = datetime(2026, 11, 30, 12, 0, 5, tzinfo=UTC)
+    auditor = person(stamping.tenant, "auditor")
+    fill(stamping.tenant)
+    size = seal(stamping.tenant).size
+    with serving(lambda request: b"", status=503) as url:
+        stamping.choose(url)
+        assert stamping.turn() == 0
+    shown = text_of(auditor.get("audit/health/"))
+    assert "Time stamp tsa.example not yet · no answer to the last request: unavailable" in shown
+    with serving(stamping.authority.answer) as url:
+        stamping.choose(url)
+        stamping.due()
+        assert stamping.turn() == 1
+    page = auditor.get("audit/health/")
+    assert f"Time stamp tsa.example checkpoint {size}" in text_of(page)
+    assert 'datetime="2026-11-30T12:00:05.000Z"' in page.content.decode()
 
 
 def garbage(authority: Authority) -> None:
