@@ -1,6 +1,6 @@
 """The addresses of the admin's pages, below `/t/<tenant>/admin/`."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from corrections.views import (
     admin_erasures,
@@ -10,8 +10,23 @@ from corrections.views import (
     admin_routes,
     admin_sources,
     admin_types,
+    admin_webhook_acts,
+    admin_webhooks,
     admin_workspace,
 )
+
+_WEBHOOK = "<uuid:webhook_id>"
+_webhooks: list[URLPattern | URLResolver] = [
+    path("", admin_webhooks.webhooks, name="webhooks"),
+    path("new", admin_webhooks.new_webhook, name="new-webhook"),
+    path(f"{_WEBHOOK}/", admin_webhooks.webhook, name="webhook"),
+    path(f"{_WEBHOOK}/edit", admin_webhooks.edit_webhook, name="edit-webhook"),
+    path(f"{_WEBHOOK}/switch", admin_webhook_acts.switch_webhook, name="switch-webhook"),
+    path(f"{_WEBHOOK}/test", admin_webhook_acts.test_webhook, name="test-webhook"),
+    path(f"{_WEBHOOK}/secret", admin_webhook_acts.webhook_secret, name="webhook-secret-page"),
+    path(f"{_WEBHOOK}/replay", admin_webhook_acts.replay_webhook, name="replay-webhook"),
+    path(f"{_WEBHOOK}/remove", admin_webhook_acts.delete_webhook, name="remove-webhook"),
+]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", admin_overview.overview, name="admin-overview"),
@@ -37,6 +52,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sources/new", admin_sources.new_source, name="new-policy-source"),
     path("sources/<uuid:source_id>/", admin_sources.source, name="policy-source"),
     path("sources/<uuid:source_id>/try", admin_sources.try_now, name="try-policy-source"),
+    path("webhooks/", include(_webhooks)),
     path("routes/", admin_routes.routes, name="correction-routes"),
     path("routes/new", admin_routes.new_route, name="new-correction-route"),
     path("routes/<any_id:name>/", admin_routes.route, name="correction-route"),

@@ -13,12 +13,20 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    generate_latest,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from kindmem.heartbeat import seconds_since_heartbeat
+from kindmem.heartbeat import worker_lag_seconds
+from kindmem.queue_state import queue_counts
 from memory.api.errors import respond
 from memory.errors import MethodNotAllowed
+from memory.work import WORKS
 
 WORKER_LAG_LIMIT_SECONDS = 60
 _migrated_at: float | None = None
@@ -45,7 +53,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     checks = {"database": _database(), "migrations": False, "worker": False}
     if checks["database"]:
         checks["migrations"] = _migrations()
-    lag = seconds_since_heartbeat()
+    lag = worker_lag_seconds()
     checks["worker"] = lag is not None and lag <= WORKER_LAG_LIMIT_SECONDS
     ready = checks["database"] and checks["migrations"]
     body = {
@@ -80,7 +88,7 @@ def _migrations() -> bool:
 
 @_read_only
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Of all web workers together, where they share a folder for it; and how late the background worker is."""
+    """Of all web workers together, where they share a folder for it; and how the background worker and its queue are."""
     registry = CollectorRegistry()
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         MultiProcessCollector(registry)
@@ -88,7 +96,25 @@ def metrics(request: HttpRequest) -> HttpResponse:
     else:
         shown = generate_latest()
     lag_of = CollectorRegistry()
-    lag = seconds_since_heartbeat()
-    gauge = Gauge("kindmem_worker_lag_seconds", "Since the worker showed itself.", registry=lag_of)
+    lag = worker_lag_seconds()
+    gauge = Gauge("kindmem_worker_lag_seconds", "How late the worker is.", registry=lag_of)
     gauge.set(math.inf if lag is None else lag)
+    if lag is not None:
+        _show_queue(lag_of)
     return HttpResponse(shown + generate_latest(lag_of), content_type=CONTENT_TYPE_LATEST)
+
+
+def _show_queue(registry: CollectorRegistry) -> None:
+    """Every kind of work that there is, so that a rate has a beginning; and of the rest what is in the queue."""
+    counts = queue_counts()
+    waiting = Gauge("kindmem_jobs_waiting", "Jobs in the queue.", ["work"], registry=registry)
+    running = Gauge("kindmem_jobs_running", "Jobs at work.", ["work"], registry=registry)
+    failing = Gauge(
+        "kindmem_jobs_failing", "Tenants in which it fails now.", ["work"], registry=registry
+    )
+    failures = Counter("kindmem_job_failures", "Turns that failed.", ["work"], registry=registry)
+    for work in sorted({*WORKS, *(name for name, _ in counts.jobs)}):
+        waiting.labels(work).set(counts.jobs.get((work, "todo"), 0))
+        running.labels(work).set(counts.jobs.get((work, "doing"), 0))
+        failing.labels(work).set(counts.failing.get(work, 0))
+        failures.labels(work).inc(counts.failures.get(work, 0))

@@ -1,27 +1,34 @@
-"""How the worker says that it lives, and how late it is: one row, by the database's clock."""
+"""How the worker says that it lives, and how late it is: by the database's clock."""
 
 from django.db import DatabaseError, connection
+
+BEAT = (
+    "INSERT INTO worker_heartbeat (name, beat_at) VALUES (%(name)s::text, clock_timestamp()) "
+    "ON CONFLICT (name) DO UPDATE SET beat_at = clock_timestamp()"
+)
+# Late is a worker that was not heard of, and one that leaves waiting what could run: whichever is longer.
+_LAG = """
+SELECT greatest(
+  extract(epoch FROM clock_timestamp() - h.beat_at),
+  (SELECT extract(epoch FROM clock_timestamp() - min(coalesce(j.scheduled_at, (
+     SELECT max(e.at) FROM procrastinate_events e WHERE e.job_id = j.id))))
+   FROM procrastinate_jobs j
+   WHERE j.status = 'todo' AND (j.scheduled_at IS NULL OR j.scheduled_at <= clock_timestamp())))::float8
+FROM worker_heartbeat h WHERE h.name = %(name)s::text
+"""
 
 
 def beat(name: str = "worker") -> None:
     """Say that the worker lives."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO worker_heartbeat (name, beat_at) VALUES (%s::text, clock_timestamp()) "
-            "ON CONFLICT (name) DO UPDATE SET beat_at = clock_timestamp()",
-            [name],
-        )
+        cursor.execute(BEAT, {"name": name})
 
 
-def seconds_since_heartbeat(name: str = "worker") -> float | None:
-    """Seconds since the worker was last heard of; None when never, or when the database can't be asked."""
+def worker_lag_seconds(name: str = "worker") -> float | None:
+    """Seconds that the worker is late; None when it was never heard of, or when the database can't be asked."""
     try:
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT extract(epoch FROM clock_timestamp() - beat_at)::float8 FROM worker_heartbeat "
-                "WHERE name = %s::text",
-                [name],
-            )
+            cursor.execute(_LAG, {"name": name})
             row = cursor.fetchone()
     except DatabaseError:
         return None

@@ -383,6 +383,25 @@ class QuarantineClosed(DomainError):
     status: str
 
 
+class WebhookNotFound(NotFound):
+    code = "webhook-not-found"
+    message = "There is no such webhook."
+
+
+class DeliveryNotFound(NotFound):
+    code = "delivery-not-found"
+    message = "There is no such delivery of this webhook."
+
+
+@dataclass(eq=False)
+class WebhookDisabled(DomainError):
+    """`because`: paused, gone or failing."""
+
+    code = "webhook-disabled"
+    message = "This webhook is disabled, so nothing is sent to it. Enable it first."
+    because: str
+
+
 class ErasureNotFound(NotFound):
     code = "erasure-not-found"
     message = "There is no such erasure."

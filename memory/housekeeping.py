@@ -1,13 +1,12 @@
-"""What the worker does again and again, for every tenant: the list that `work` runs.
+"""What the worker does, by the names of `memory.work`: each job does one turn in one tenant, or, called, in every tenant.
 
-Each job takes one tenant at a time, in small bounded steps with transactions of their own, and may be cut off anywhere: what is
-left is done the next time.
+A turn is small and bounded, in transactions of its own, and may be cut off anywhere: what is left is done the next time. It says
+True when it stopped before its end and wants another turn soon.
 """
 
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -16,6 +15,7 @@ from django.db import connection
 from memory.access import Principal, system_principal
 from memory.actions.ask_witnesses import ask_witnesses
 from memory.actions.back_fill_embeddings import back_fill_embeddings
+from memory.actions.deliver_webhooks import deliver_webhooks, prune_deliveries
 from memory.actions.expire_overdue import expire_overdue
 from memory.actions.maintain_pages import maintain_when_due
 from memory.actions.note_damage import note_damage
@@ -26,7 +26,6 @@ from memory.actions.run_verifications import run_verifications
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.stamp_checkpoint import stamp_checkpoint
 from memory.actions.sweep_retention import sweep_retention
-from memory.beside import Beside
 from memory.errors import DomainError, RunDamaged
 from memory.integrity.rounds import Rounds, Turns
 from memory.integrity.timestamps import chosen_authorities
@@ -34,12 +33,14 @@ from memory.integrity.witnesses import chosen_witnesses
 from memory.records import clock
 from memory.records.sealing import destroy_overdue
 from memory.tenancy import all_tenants, tenant_context
+from memory.work import WORKS
 
 log = structlog.get_logger("kindmem.worker")
 
 _ANSWERS_OF_ONE_STEP = 500
 _REFRESH_SECONDS = 3.0
 _REINDEX_SECONDS = 3.0
+_ERASURE_SECONDS = 3.0
 _WITNESS_SECONDS = 4.0
 _DROP_OLD_ANSWERS = """
 DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
@@ -49,20 +50,32 @@ DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
 """
 
 
-def for_each_tenant(step: Callable[[UUID, str], Any]) -> Callable[[], None]:
-    """A job that takes each open tenant in turn. A rule that refuses in one tenant keeps no other from its turn."""
+class TenantJob:
+    """A job that, called, takes each open tenant in turn. A rule that refuses in one tenant keeps no other from its turn."""
 
-    @functools.wraps(step)
-    def job() -> None:
+    def __init__(self, step: Callable[[UUID, str], object]) -> None:
+        self._step = step
+        functools.update_wrapper(self, step)
+
+    def turn(self, tenant_id: UUID, slug: str) -> object:
+        """One turn in one tenant. Raises whatever stopped it; a run that was found damaged is noted."""
+        try:
+            return self._step(tenant_id, slug)
+        except RunDamaged as error:
+            note_damage(error)
+            raise
+
+    def __call__(self) -> None:
         for tenant_id, slug in all_tenants():
             try:
-                step(tenant_id, slug)
+                self.turn(tenant_id, slug)
             except DomainError as error:
-                if isinstance(error, RunDamaged):
-                    note_damage(error)
-                log.warning("job refused", job=step.__name__, tenant=slug, code=error.code)
+                log.warning("job refused", job=self._step.__name__, tenant=slug, code=error.code)
 
-    return job
+
+def for_each_tenant(turn: Callable[[UUID, str], object]) -> TenantJob:
+    """The job that does this turn, given a tenant's id and slug, in every tenant."""
+    return TenantJob(turn)
 
 
 @for_each_tenant
@@ -122,9 +135,11 @@ def destroy_undo_copies(tenant_id: UUID, slug: str) -> None:
 
 
 @for_each_tenant
-def erase(tenant_id: UUID, slug: str) -> None:
-    """Erasures that wait, each to its end."""
-    run_due_erasures(server(tenant_id, slug, "eraser"))
+def erase(tenant_id: UUID, slug: str) -> bool:
+    """Erasures that wait, for some seconds a turn."""
+    ends_at = time.monotonic() + _ERASURE_SECONDS
+    run_due_erasures(server(tenant_id, slug, "eraser"), most_seconds=_ERASURE_SECONDS)
+    return time.monotonic() >= ends_at
 
 
 def maintain_pages() -> None:
@@ -133,9 +148,10 @@ def maintain_pages() -> None:
 
 
 @for_each_tenant
-def refresh(tenant_id: UUID, slug: str) -> None:
+def refresh(tenant_id: UUID, slug: str) -> bool:
     """Stale views that are refreshed in the background; a few seconds a turn, because their sources may be slow."""
-    refresh_stale(principal=server(tenant_id, slug, "refresh"), most_seconds=_REFRESH_SECONDS)
+    by = server(tenant_id, slug, "refresh")
+    return not refresh_stale(principal=by, most_seconds=_REFRESH_SECONDS).is_done
 
 
 @for_each_tenant
@@ -198,24 +214,42 @@ def stamp() -> None:
 
 
 @for_each_tenant
-def verify(tenant_id: UUID, slug: str) -> None:
+def verify(tenant_id: UUID, slug: str) -> bool:
     """Verifications that were asked for, a few seconds a turn."""
-    run_verifications(server(tenant_id, slug, "verifier"))
+    return run_verifications(server(tenant_id, slug, "verifier"))
 
 
+@for_each_tenant
+def deliver(tenant_id: UUID, slug: str) -> bool:
+    """Events that webhooks wait for, a few seconds a turn."""
+    return deliver_webhooks(principal=server(tenant_id, slug, "webhooks"))
+
+
+@for_each_tenant
+def prune_webhook_log(tenant_id: UUID, slug: str) -> None:
+    """Events and deliveries that are older than the log of deliveries goes back."""
+    while prune_deliveries(tenant_id=tenant_id):
+        pass
+
+
+_CALLS: dict[str, Callable[[], None]] = {
+    "seal": seal_moved,
+    "witness": witness,
+    "stamp": stamp,
+    "fill-in-vectors": fill_in_vectors,
+    "drop-old-answers": drop_old_answers,
+    "sweep-retention": sweep,
+    "expire-records": expire,
+    "destroy-undo-copies": destroy_undo_copies,
+    "run-erasures": erase,
+    "maintain-pages": maintain_pages,
+    "verify": verify,
+    "refresh-stale": refresh,
+    "reindex": reindex,
+    "deliver-webhooks": deliver,
+    "prune-webhook-log": prune_webhook_log,
+}
 JOBS: list[tuple[str, float, Callable[[], None]]] = [
-    ("seal", 3.0, seal_moved),
-    ("witness", 3.0, Beside(witness)),
-    ("stamp", 30.0, Beside(stamp)),
-    ("fill-in-vectors", 2.0, fill_in_vectors),
-    ("drop-old-answers", 600.0, drop_old_answers),
-    ("sweep-retention", 3600.0, sweep),
-    ("expire-records", 300.0, expire),
-    ("destroy-undo-copies", 60.0, destroy_undo_copies),
-    ("run-erasures", 3.0, erase),
-    ("maintain-pages", 600.0, maintain_pages),
-    ("verify", 1.0, verify),
-    ("refresh-stale", 5.0, refresh),
-    ("reindex", 2.0, reindex),
+    (name, work.every_seconds, _CALLS[name]) for name, work in WORKS.items()
 ]
-"""Name, seconds between two turns, what to call."""
+"""Name, how often the worker looks whether it is due, what does it in every tenant."""

@@ -33,6 +33,7 @@ from memory.log_entry import (
 )
 from memory.models.log import GOVERNANCE_RUN, RESERVED_RUN_PREFIX
 from memory.queries.run_log import entries_by_ids
+from memory.webhooks.events import tell_of_governance
 
 _STAMP = """to_char({t} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 
@@ -124,7 +125,9 @@ def append_governance(*, principal: Principal, payload: dict[str, Any]) -> Store
     """Log a governance act in the tenant's own run, in the caller's transaction; call it last, since it locks the run's head.
 
     payload: `{"type": …}` with ids, codes and keyed digests; never values, free text, subject ids or plain hashes.
+    What webhooks hear of is queued with it.
     """
+    tell_of_governance(principal, payload)
     entry = NewEntry(
         kind="event-emitted",
         scope={"tenantId": principal.tenant_slug},

@@ -9,6 +9,7 @@ from memory.errors import BadInput, RateLimited
 from memory.ids import new_id
 from memory.queries.run_log import check_run_is_readable
 from memory.queries.verification_jobs import GOVERNING, VerificationJob, verification_job
+from memory.work import begin_soon
 
 WAITING_AT_MOST = 20
 """Verifications of a tenant that wait or run; each reads the whole of what it is about."""
@@ -69,6 +70,7 @@ def ask_verification(
                 "by": principal.writer,
             },
         )
+    begin_soon("verify", principal.tenant_id)
     return verification_job(principal, job_id)
 
 

@@ -13,6 +13,7 @@ from memory.erasure.ledger import COLUMNS, ErasureView, find_erasure, ledger_key
 from memory.erasure.reach import held_in_reach
 from memory.errors import LegalHoldActive
 from memory.ids import new_id
+from memory.work import begin_soon
 
 _RUNNING = f"""
 SELECT {COLUMNS} FROM erasure
@@ -51,6 +52,7 @@ def create_erasure(*, principal: Principal, kind: str, selector_id: str) -> Eras
         if held := held_in_reach(tenant_id, kind, selector_id):
             raise LegalHoldActive(ids=held)
         cursor.execute(_INSERT, parameters)
+    begin_soon("run-erasures", tenant_id)
     append_governance(
         principal=principal,
         payload={

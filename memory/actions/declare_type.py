@@ -18,6 +18,7 @@ from memory.errors import BadInput, EmbeddingModelUnknown
 from memory.queries.fact_types import COLUMNS, DeclaredType, declared_type_of
 from memory.search.index import model_of
 from memory.type_policy import type_policy
+from memory.work import begin_soon
 
 MOST_DAYS = 36_500
 
@@ -105,6 +106,7 @@ def declare_type(*, principal: Principal, type: str, declaration: Declaration) -
         now = type_policy(principal.tenant_id, type)
         if (before.keyword, model_of(before)) != (now.keyword, model_of(now)):
             cursor.execute(_REINDEX, parameters)
+            begin_soon("reindex", principal.tenant_id)
     if before != now:
         append_governance(
             principal=principal, payload={"type": "fact-type.declared", "factType": type}

@@ -15,6 +15,7 @@ from memory.fact_head import lock_fact
 from memory.fact_shape import FactView
 from memory.instants import instant_text
 from memory.search.index import remove_index
+from memory.webhooks.events import tell
 
 _CLOSE = """
 WITH closed AS (
@@ -55,6 +56,7 @@ def delete_fact(
         (closed_at,) = cursor.fetchone()
     remove_index(tenant_id=principal.tenant_id, fact_ids=[fact_id])
     withhold(principal.tenant_id, f"fact:{fact_id}")
+    tell(principal, "fact.deleted", {"factId": fact_id, "version": fact.version})
     return dataclasses.replace(
         fact,
         invalidated_at=closed_at,

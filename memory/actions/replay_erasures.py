@@ -14,6 +14,7 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.erasure.ledger import ErasureView, find_erasure, ledger_key_id
 from memory.erasure.reach import find_again
+from memory.work import begin_soon
 
 _PUT_BACK = """
 INSERT INTO erasure AS x (tenant_id, id, selector_kind, selector_id, selector_digest, key_id, status, phase, requested_by,
@@ -79,6 +80,8 @@ def replay_erasures(*, principal: Principal, entries: Sequence[Mapping[str, Any]
                 },
             )
             (restored if selector is None else replayed).append(entry["id"])
+    if replayed:
+        begin_soon("run-erasures", principal.tenant_id)
     append_governance(
         principal=principal,
         payload={
@@ -101,4 +104,5 @@ def resume_erasure(*, principal: Principal, erasure_id: str, force: bool = False
             "WHERE tenant_id = %s::uuid AND id = %s::uuid AND status <> 'completed'",
             [force, principal.tenant_id, erasure.id],
         )
+    begin_soon("run-erasures", principal.tenant_id)
     return find_erasure(principal.tenant_id, erasure_id)

@@ -5,6 +5,7 @@ settle waits once for the writers that could not know of it; after that nothing 
 it: it stays unfinished, says so, and is tried again.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -48,6 +49,10 @@ UPDATE erasure SET status = 'completed', phase = 'done', selector_id = NULL, com
        after_sequence = NULL, runner = NULL, lease_until = NULL, last_error = NULL
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid
 """
+_LET_GO = """
+UPDATE erasure SET runner = NULL, lease_until = NULL
+WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s::uuid
+"""
 _PUT_OFF = """
 UPDATE erasure SET attempts = attempts + 1, last_error = %(code)s::text, runner = NULL, lease_until = NULL,
        next_at = clock_timestamp() + %(later)s::interval
@@ -57,6 +62,11 @@ WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s
 
 def _nothing(erasure: ErasureView) -> None:
     """Nobody watches."""
+
+
+def _always() -> bool:
+    """To its end."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +90,11 @@ def run_erasure(
     principal: Principal,
     erasure_id: UUID,
     on_step: Callable[[ErasureView], None] = _nothing,
+    goes_on: Callable[[], bool] = _always,
 ) -> ErasureView:
     """The erasure, completed, or as another runner or a hold left it. Opens its own transactions; call it outside any.
 
-    Raises ErasureNotFound.
+    `goes_on` is asked after each step; a no leaves the rest to the next runner. Raises ErasureNotFound.
     """
     run = _Run(principal, erasure_id, new_id())
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
@@ -97,6 +108,9 @@ def run_erasure(
                 break
             on_step(step)
             is_mine = step.status != "completed"
+            if is_mine and not goes_on():
+                _let_go(run)
+                is_mine = False
     except LegalHoldActive as error:
         _put_off(run, error.code)
     except BaseException:
@@ -106,13 +120,26 @@ def run_erasure(
         return find_erasure(principal.tenant_id, erasure_id)
 
 
-def run_due_erasures(principal: Principal) -> int:
-    """Run what waits, oldest first; how many were taken up."""
+def run_due_erasures(principal: Principal, *, most_seconds: float | None = None) -> int:
+    """Run what waits, oldest first, for about so long; how many were taken up."""
+    deadline = None if most_seconds is None else time.monotonic() + most_seconds
+
+    def goes_on() -> bool:
+        return deadline is None or time.monotonic() < deadline
+
     with tenant_context(principal.tenant_id):
         ids = unfinished(principal.tenant_id)
-    for erasure_id in ids:
-        run_erasure(principal=principal, erasure_id=erasure_id)
+    for taken, erasure_id in enumerate(ids):
+        if not goes_on():
+            return taken
+        run_erasure(principal=principal, erasure_id=erasure_id, goes_on=goes_on)
     return len(ids)
+
+
+def _let_go(run: _Run) -> None:
+    """Give the lease back, so that the next turn needn't wait for its end."""
+    with tenant_context(run.principal.tenant_id), connection.cursor() as cursor:
+        cursor.execute(_LET_GO, run.parameters())
 
 
 def _put_off(run: _Run, code: str) -> None:

@@ -17,6 +17,7 @@ from memory.records.acts import Act
 from memory.records.pending import put_off
 from memory.search.index import IndexPlan
 from memory.trust.facts import Waiting, waits_because
+from memory.webhooks.events import tell
 
 
 def supersede_fact(
@@ -54,6 +55,7 @@ def supersede_fact(
     fact = indexed(principal, fact, plan)
     if change.retention is not None and change.retention.legal_hold:
         fact = place_fact_hold(principal=principal, fact=fact)
+    tell(principal, "fact.superseded", {"factId": fact.id, "version": fact.version})
     return fact
 
 

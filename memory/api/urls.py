@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("memory.api.routes_facts")),
     path("", include("memory.api.routes_records")),
     path("", include("memory.api.routes_retrieve")),
+    path("", include("memory.api.routes_webhooks")),
     path("openapi.json", description.Description.as_view(), name="openapi"),
     path("docs", description.DocsPage.as_view(url_name="openapi"), name="docs"),
     path("memory/me", me.Me.as_view(), name="me"),

@@ -60,6 +60,7 @@ from memory.models.seal import Anchor, Checkpoint, SealLeaf, WitnessStanding
 from memory.models.search import EmbeddingTask, FactDocument, FactEmbedding, Posting, Reindexing
 from memory.models.sweep import DestroyedFact, Sweep, SweepClock
 from memory.models.tenant import ApiKey, IdempotencyKey, Member, Tenant
+from memory.models.webhook import Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
 
 __all__ = [
     "GOVERNANCE_RUN",
@@ -119,5 +120,9 @@ __all__ = [
     "Tenant",
     "UsedWord",
     "VerificationJob",
+    "Webhook",
+    "WebhookAttempt",
+    "WebhookDelivery",
+    "WebhookEvent",
     "WitnessStanding",
 ]

@@ -1,4 +1,4 @@
-"""Makes holds, erasures, keys, members, complaints and quarantines through the API, for the tests of every route."""
+"""Makes holds, erasures, webhooks, keys, members, complaints and quarantines through the API, for the tests of every route."""
 
 from typing import Any
 
@@ -77,3 +77,13 @@ def suspicious_run(place: Place) -> str:
 def quarantine(place: Place) -> str:
     body = {"run": suspicious_run(place), "reason": place.canary}
     return str(place.make("POST", "/v1/memory/quarantines", body)["id"])
+
+
+def webhook_body(place: Place) -> dict[str, Any]:
+    """A webhook that hears of nothing that these tests do."""
+    name = f"{place.canary} {new_name('hook')}"[:100]
+    return {"name": name, "url": "https://hooks.example.com/kindmem", "events": ["key.rotated"]}
+
+
+def webhook(place: Place) -> str:
+    return str(place.make("POST", "/v1/memory/webhooks", webhook_body(place))["id"])

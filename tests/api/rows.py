@@ -39,6 +39,8 @@ from tests.api.makers_lifecycle import (
     member_body,
     quarantine,
     suspicious_run,
+    webhook,
+    webhook_body,
 )
 
 KEYS = ("agent", "app", "admin", "auditor")
@@ -363,4 +365,23 @@ ROWS: dict[str, Row] = {
         GOVERNORS, ids={"quarantine_id": quarantine}, body=lambda place: {}
     ),
     "memory.replayErasures": Row(GOVERNORS, body=lambda place: {"erasures": []}),
+    # webhooks
+    "memory.listWebhooks": Row(GOVERNORS),
+    "memory.registerWebhook": Row(GOVERNORS, 201, body=webhook_body),
+    "memory.getWebhook": Row(GOVERNORS, ids={"webhook_id": webhook}),
+    "memory.changeWebhook": Row(
+        GOVERNORS, ids={"webhook_id": webhook}, body=lambda place: {"enabled": True}
+    ),
+    "memory.removeWebhook": Row(GOVERNORS, ids={"webhook_id": webhook}),
+    "memory.rotateWebhookSecret": Row(
+        GOVERNORS, ids={"webhook_id": webhook}, body=lambda place: {}
+    ),
+    "memory.tryWebhook": Row(GOVERNORS, 202, ids={"webhook_id": webhook}, body=lambda place: {}),
+    "memory.listWebhookDeliveries": Row(GOVERNORS, ids={"webhook_id": webhook}),
+    "memory.replayWebhook": Row(
+        GOVERNORS,
+        202,
+        ids={"webhook_id": webhook},
+        body=lambda place: {"from": "2026-01-31T00:00:00Z", "until": "2026-02-01T00:00:00Z"},
+    ),
 }

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db import connection
+
 from corrections.page_links import make_page_link
 from memory.access import system_principal
 from memory.actions.run_erasure import run_erasure
@@ -92,6 +94,7 @@ def scenery(kit: TenantKit) -> Scenery:
         (_later, of_erin) = unfinished(kit.id)
     run_erasure(principal=system_principal(kit.id, kit.slug, id="eraser"), erasure_id=of_erin)
     fact_revealed = auditor.post(f"audit/fact/{fact}/", {"reason": "complaint"})["Location"]
+    hook = _webhook(kit)
     pages = {
         "memory": (ann, "memory/"),
         "memory-none-matches": (ann, "memory/?q=zebra"),
@@ -178,6 +181,13 @@ def scenery(kit: TenantKit) -> Scenery:
         "quarantine-preview": (admin, "admin/quarantines/new?run=trip-pune"),
         "quarantine": (admin, quarantine),
         "route": (admin, "admin/routes/new"),
+        "webhooks": (admin, "admin/webhooks/"),
+        "webhook-new": (admin, "admin/webhooks/new"),
+        "webhook": (admin, f"admin/webhooks/{hook}/"),
+        "webhook-none-matches": (admin, f"admin/webhooks/{hook}/?status=failed"),
+        "webhook-edit": (admin, f"admin/webhooks/{hook}/edit"),
+        "webhook-secret": (admin, f"admin/webhooks/{hook}/secret"),
+        "webhook-remove": (admin, f"admin/webhooks/{hook}/remove"),
         "sessions": (auditor, "/account/sessions/"),
         "second-factor": (auditor, "/account/2fa/"),
         "password": (auditor, "/account/password/change/"),
@@ -222,6 +232,36 @@ def _guest(kit: TenantKit) -> Person:
     guest = Person(kit, "person", 0, "", "ann")
     guest.browser.post(link.path)
     return guest
+
+
+def _webhook(kit: TenantKit) -> str:
+    """A webhook with a delivery of each state: one taken, one waiting after a failure, one not tried yet."""
+    client = kit.client("admin", may=("read", "write", "tenant-wide"))
+    body = {"name": "Case system", "url": "https://hooks.example.com/kindmem"}
+    made = str(body_of(client.post("/v1/memory/webhooks", body), 201)["id"])
+    for _ in range(3):
+        body_of(client.post(f"/v1/memory/webhooks/{made}/test", {}), 202)
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM webhook_delivery WHERE tenant_id = %s::uuid AND webhook_id = %s::uuid",
+            [kit.id, made],
+        )
+        taken, failed, _waiting = (row[0] for row in cursor.fetchall())
+        for delivery, status, code, error in (
+            (taken, "delivered", 200, None),
+            (failed, "pending", None, "fetch-timeout"),
+        ):
+            cursor.execute(
+                "UPDATE webhook_delivery SET attempts = 1, tries = 1, status = %s::text, "
+                "ended_at = CASE WHEN %s::text = 'delivered' THEN now() END WHERE tenant_id = %s::uuid AND id = %s::uuid",
+                [status, status, kit.id, delivery],
+            )
+            cursor.execute(
+                "INSERT INTO webhook_attempt (tenant_id, delivery_id, number, status, error, duration_ms) "
+                "VALUES (%s::uuid, %s::uuid, 1, %s::smallint, %s::text, 12)",
+                [kit.id, delivery, code, error],
+            )
+    return made
 
 
 def _facts(kit: TenantKit) -> str:

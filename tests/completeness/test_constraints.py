@@ -60,6 +60,8 @@ UNREACHABLE = {
     ),
     r"used_word_once": "the statement says ON CONFLICT",
     r"erasure_.*|destroyed_fact_.*": "the eraser and the sweep write these, in order",
+    r"webhook_(?:delivery|attempt)_is_of_.*": "the statement locked what it names, or wrote it",
+    r"webhook_delivery_once_an_event": "the event's id is new, or the statement says ON CONFLICT",
     r"hold_.*|legal_hold_.*": "the actions on holds ask first",
     r"reindexing_is_of_declared_type": "written in the transaction that declares it",
     r"sweep_.*": "the sweep takes its place by this very index, and says who has it",

@@ -14,6 +14,7 @@ _MAY_IMPORT = {
 }
 _CATCHES_ALL = {
     "memory/api/operation.py": "the edge: whatever happens becomes one clear answer",
+    "kindmem/work_app.py": "the worker's edge: whatever a job raises, it is tried again, and its kind is told",
     "memory/refresh/look.py": "a refresh handler is not our code: whatever it raises is its failure",
 }
 _LINES_MAX = 400

@@ -10,6 +10,7 @@ GLOBAL_TABLES = {
     "worker_heartbeat": "of the installation: when its workers were last heard of",
     "installation_keys": "of the installation: which keys it was set up with",
     "page_maintenance": "of the installation: when disk pages were cleared of what was deleted",
+    "work_failure": "of the installation, as the queue of jobs is: which work failed how often",
     "django_migrations": "of the framework",
     "django_content_type": "of the framework",
     "django_session": "before a tenant is known",
@@ -34,6 +35,7 @@ DEFINER_FUNCTIONS = {
     "auth_lookup": "finds a key before its tenant is known",
     "tenant_id_of": "finds a tenant by its slug",
     "tenant_ids": "the worker walks all tenants",
+    "work_due": "the worker looks in which tenants there is what to do; ids and names of work alone",
     "memberships_of": "a person picks a tenant after signing in",
 }
 GLOBAL_UNIQUES = {

@@ -2,9 +2,7 @@
 
 import base64
 import json
-import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,7 @@ from structlog.testing import capture_logs
 from memory.access import system_principal
 from memory.actions import ask_witnesses as module
 from memory.actions.ask_witnesses import ask_witnesses
-from memory.beside import Beside
-from memory.housekeeping import JOBS, witness
+from memory.housekeeping import witness
 from memory.integrity.cosignatures import (
     cosign,
     cosignature_of,
@@ -32,6 +29,7 @@ from memory.integrity.rounds import Turns
 from memory.integrity.signing import signer
 from memory.integrity.witnesses import chosen_witnesses
 from memory.tenancy import tenant_context
+from memory.work import WORKS
 from tests.builders import TenantKit
 from tests.fetcher.server import Server, answers, says
 from tests.integrity.logs import fill, seal, verified
@@ -301,32 +299,8 @@ def test_the_worker_asks_beside_its_other_jobs(asking: Asking) -> None:
         size = seal(asking.tenant).size
         witness()
         assert asking.checkpoint(size)["witnesses"][0]["state"] == "cosigned"
-    assert isinstance({name: call for name, _, call in JOBS}["witness"], Beside)
-
-
-def test_a_job_beside_the_others_runs_once_at_a_time_and_its_failure_is_raised_next() -> None:
-    began, go_on, turns = threading.Event(), threading.Event(), []
-
-    def slow() -> None:
-        turns.append(1)
-        began.set()
-        assert go_on.wait(10)
-        raise OSError("gone")
-
-    with ExitStack() as at_end:
-        at_end.callback(go_on.set)
-        beside = Beside(slow)
-        beside()
-        assert began.wait(10)
-        beside()
-        assert len(turns) == 1
-        go_on.set()
-        beside.wait(10)
-        with pytest.raises(OSError, match="gone"):
-            beside()
-        beside()
-        beside.wait(10)
-        assert len(turns) == 2
+    # A witness that is silent holds up nothing that waits on nobody.
+    assert WORKS["witness"].queue != WORKS["seal"].queue
 
 
 @pytest.mark.parametrize("pure", [(), ("--pure",)], ids=["library", "pure"])

@@ -21,7 +21,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from kindmem.arrival import absence
-from kindmem.heartbeat import seconds_since_heartbeat
+from kindmem.heartbeat import worker_lag_seconds
 from kindmem.management.commands.up import UP_LOCK
 from kindmem.postgres import locks
 from kindmem.postgres.checks import refusals
@@ -29,12 +29,14 @@ from kindmem.postgres.cluster import Cluster
 from kindmem.postgres.embedded import embedded_database, has_tables, is_embedded
 from kindmem.postgres.errors import ClusterError
 from kindmem.postgres.urls import app_url
+from kindmem.queue_state import failing_work
 from memory.installation_keys import OtherKeys, check_keys
 from memory.management.command import ToldCommand
 
 GIBIBYTE = 1024**3
 _LEAST_FREE_BYTES = 1 * GIBIBYTE
 _LATE_WORKER_SECONDS = 60.0
+_FAILURES_TO_TELL = 3
 # Half of the two thousand million transactions after which PostgreSQL stops accepting writes.
 _OLDEST_TRANSACTION = 1_000_000_000
 
@@ -180,8 +182,8 @@ def _tables(cluster: Cluster | None) -> Iterator[Finding]:
         )
         return
     yield Finding("tables", True, "every migration is applied")
-    lag = seconds_since_heartbeat()
-    seen = "never seen" if lag is None else f"last seen {lag:.0f} s ago"
+    lag = worker_lag_seconds()
+    seen = "never seen" if lag is None else f"{lag:.0f} s late"
     if lag is not None and lag <= _LATE_WORKER_SECONDS:
         yield Finding("worker", True, seen)
     elif cluster is not None and locks.is_free(cluster.home / UP_LOCK):
@@ -190,6 +192,23 @@ def _tables(cluster: Cluster | None) -> Iterator[Finding]:
         yield Finding(
             "worker", False, f"{seen}: run `python manage.py work` beside the web server."
         )
+    yield from _work()
+
+
+def _work() -> Iterator[Finding]:
+    """Jobs that fail again and again; one that failed once or twice is tried again by itself."""
+    failing = failing_work(at_least=_FAILURES_TO_TELL)
+    for one in failing:
+        when = "soon" if one.next_at is None else f"at {one.next_at:%H:%M:%S} UTC"
+        yield Finding(
+            "work",
+            False,
+            f"{one.work} in {one.tenant} failed {one.in_a_row} times in a row, last with {one.error} at "
+            f"{one.failed_at:%Y-%m-%d %H:%M:%S} UTC; it is tried again {when}. "
+            "The worker's log says where (job_failed).",
+        )
+    if not failing:
+        yield Finding("work", True, "no job fails again and again")
 
 
 def _silent(message: str) -> None:

@@ -1,13 +1,9 @@
-"""`work`: the worker. Runs what is due again and again, and shows that it is alive.
+"""`work`: the worker. Runs the queue (kindmem/worker.py) until a signal ends it."""
 
-What is due comes from `memory.housekeeping.JOBS`: (name, every so many seconds, what to call). A
-job that fails for a reason the product knows is logged and tried again at its next time; a bug ends
-the worker, which its supervisor starts again.
-"""
-
+import asyncio
+import logging
 import signal
 import threading
-import time
 from types import FrameType
 from typing import Any
 
@@ -15,14 +11,14 @@ import structlog
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from kindmem.heartbeat import beat
-from memory.errors import DomainError
-from memory.housekeeping import JOBS
+from kindmem.worker import QueueRunner, end_process
 from memory.installation_keys import OtherKeys, claim_keys
+from memory.integrity.timestamps import chosen_authorities
+from memory.integrity.witnesses import chosen_witnesses
 from memory.management.command import Refused, ToldCommand
 
-_HEARTBEAT_SECONDS = 5.0
-_LONGEST_NAP_SECONDS = 1.0
+_NAP_SECONDS = 1.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 log = structlog.get_logger(__name__)
 
@@ -33,29 +29,34 @@ class Command(ToldCommand):
     help = "Run the background work until a signal ends it."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        _quiet_libraries()
         stop = threading.Event()
 
         def end(number: int, frame: FrameType | None) -> None:
             stop.set()
 
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in _SIGNALS:
             signal.signal(number, end)
         _await_keys(stop)
-        rounds = [("heartbeat", _HEARTBEAT_SECONDS, beat), *JOBS]
-        due_at = dict.fromkeys((name for name, _, _ in rounds), 0.0)
-        while not stop.is_set():
-            for name, every_seconds, call in rounds:
-                if stop.is_set() or time.monotonic() < due_at[name]:
-                    continue
-                due_at[name] = time.monotonic() + every_seconds
-                try:
-                    call()
-                except (DatabaseError, DomainError, OSError) as error:
-                    # The kind of error only: its text could quote what is remembered.
-                    log.warning("job_failed", job=name, error=type(error).__name__)
-                    connections.close_all()
-            stop.wait(_LONGEST_NAP_SECONDS)
         connections.close_all()
+        if not stop.is_set() and not asyncio.run(_run()):
+            end_process()
+
+
+async def _run() -> bool:
+    stop = asyncio.Event()
+    outside = {"witness": chosen_witnesses(), "stamp": chosen_authorities()}
+    also = [name for name, chosen in outside.items() if chosen]
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    return await QueueRunner(stop, also=also).run()
+
+
+def _quiet_libraries() -> None:
+    """Their words quote errors, and errors may quote what is remembered; ours name the kind."""
+    for name in ("procrastinate", "psycopg.pool", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _await_keys(stop: threading.Event) -> None:
@@ -68,6 +69,6 @@ def _await_keys(stop: threading.Event) -> None:
         except DatabaseError as error:
             log.warning("keys_not_compared", error=type(error).__name__)
             connections.close_all()
-            stop.wait(_LONGEST_NAP_SECONDS)
+            stop.wait(_NAP_SECONDS)
         else:
             return

@@ -1,0 +1,176 @@
+"""The worker as a process: how soon it begins, how quiet it is, and that neither kill nor failure loses anything."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from memory.tenancy import tenant_context
+from memory.work import begin_soon
+from tests.builders import TenantKit, make_tenant
+from tests.worker.processes import Worker, is_serving, one, until, worker
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture
+def running(live_db: None, app_conninfo: str, tmp_path: Path) -> Iterator[Worker]:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM worker_heartbeat")
+        # Of workers that other tests killed.
+        cursor.execute("DELETE FROM procrastinate_workers")
+    with worker(app_conninfo, tmp_path) as started:
+        until(is_serving)
+        yield started
+
+
+def in_tenant(kit: TenantKit, statement: str) -> Any:
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute(statement, [kit.id])
+        return cursor.fetchone()[0]
+
+
+def is_sealed(kit: TenantKit) -> bool:
+    return bool(
+        in_tenant(
+            kit,
+            "SELECT EXISTS (SELECT FROM seal_leaf WHERE tenant_id = %s::uuid AND run_id = 'r')",
+        )
+    )
+
+
+def append(kit: TenantKit) -> None:
+    client = kit.client("agent", may=("read", "append", "tenant-wide"))
+    answer = client.post("/v1/memory/runs/r/log", {"kind": "tool-call", "scope": {}})
+    assert answer.status_code == 201, answer.content
+
+
+def test_work_begins_as_soon_as_it_did(running: Worker) -> None:
+    kit = make_tenant()
+    admin = kit.client("admin")
+    append(kit)
+    assert until(lambda: is_sealed(kit)) < 5
+    erasure = admin.post("/v1/memory/erasures", {"factId": "nothing"}).json()["id"]
+    done = until(
+        lambda: admin.get(f"/v1/memory/erasures/{erasure}").json()["status"] == "completed"
+    )
+    assert done < 4
+    job = admin.post("/v1/memory/verifications", {}).json()["id"]
+    done = until(lambda: admin.get(f"/v1/memory/verifications/{job}").json()["status"] == "done")
+    assert done < 4
+
+
+def test_an_idle_worker_is_quiet_and_leaves_no_jobs_behind(running: Worker) -> None:
+    counted = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+
+    def per_second() -> float:
+        before, began = one(counted), time.monotonic()
+        time.sleep(4)
+        return float((one(counted) - before) / (time.monotonic() - began))
+
+    # What earlier tests left to do has its time first.
+    until(lambda: one("SELECT count(*) FROM procrastinate_jobs") == 0 and per_second() < 10)
+    assert one("SELECT count(*) FROM procrastinate_jobs") == 0
+    assert one("SELECT count(*) FROM procrastinate_events") == 0
+
+
+def test_it_stops_within_a_moment(running: Worker) -> None:
+    loops = "SELECT count(*) FROM procrastinate_workers"
+    until(lambda: one(loops) == 2)
+    assert running.stop() < 3
+    assert one(loops) == 0
+
+
+def test_what_a_killed_worker_was_at_is_taken_up_by_the_next(
+    running: Worker, app_conninfo: str, tmp_path: Path
+) -> None:
+    kit = make_tenant()
+    until(lambda: one("SELECT count(*) FROM procrastinate_jobs") == 0)
+    mine = one("SELECT min(id) FROM procrastinate_workers")
+    running.kill()
+    # As far as the dead one came: it had taken the job, and nothing tells of its end.
+    append(kit)
+    begin_soon("seal", kit.id)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s::bigint WHERE lock = %s::text",
+            [mine, f"seal:{kit.id}"],
+        )
+    with worker(app_conninfo, tmp_path):
+        assert until(lambda: is_sealed(kit)) < 25
+
+
+def test_killed_again_and_again_it_comes_to_the_end_of_everything(
+    live_db: None, app_conninfo: str, tmp_path: Path
+) -> None:
+    kits = [make_tenant() for _ in range(4)]
+    erasures = {}
+    for kit in kits:
+        append(kit)
+        admin = kit.client("admin")
+        facts = kit.client("app", users=["ann"])
+        for number in range(5):
+            body = {"type": "note", "scope": {"userId": "ann"}, "content": f"likes {number}"}
+            assert facts.post("/v1/memory/facts", body).status_code == 201
+        asked = {"subject": {"kind": "user", "id": "ann"}}
+        erasures[kit.id] = admin.post("/v1/memory/erasures", asked).json()["id"]
+    for pause in (1.2, 1.5, 1.8, 2.2, 2.6):
+        with worker(app_conninfo, tmp_path) as killed:
+            time.sleep(pause)
+            killed.kill()
+    with worker(app_conninfo, tmp_path):
+        for kit in kits:
+            until(lambda kit=kit: is_sealed(kit))
+            until(lambda kit=kit: _is_completed(kit, erasures[kit.id]))
+        until(lambda: one("SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing'") == 0)
+    for kit in kits:
+        assert in_tenant(kit, "SELECT count(*) FROM fact_content WHERE tenant_id = %s::uuid") == 0
+        completed = (
+            "SELECT count(*) FROM log_entry WHERE tenant_id = %s::uuid AND run_id = 'kindmem.governance'"
+            " AND payload_text LIKE '%%erasure.completed%%'"
+        )
+        assert in_tenant(kit, completed) == 1
+
+
+def _is_completed(kit: TenantKit, erasure: UUID) -> bool:
+    return bool(
+        in_tenant(
+            kit,
+            f"SELECT status = 'completed' FROM erasure WHERE tenant_id = %s::uuid AND id = '{erasure}'",
+        )
+    )
+
+
+def test_what_fails_is_tried_later_and_later_and_told_by_its_kind(
+    running: Worker, client: Any
+) -> None:
+    kit, well = make_tenant(), make_tenant()
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        # A zone that is none: every turn that asks what day it is fails.
+        cursor.execute(
+            "UPDATE tenant SET settings = '[]', time_zone = 'Nowhere/Maria' WHERE id = %s::uuid",
+            [kit.id],
+        )
+    for each in (kit, well):
+        begin_soon("expire-records", each.id)
+    failures = "SELECT max(in_a_row) FROM work_failure WHERE tenant_id = %s::uuid"
+    until(lambda: (one(failures, [kit.id]) or 0) >= 2)
+    assert one(failures, [well.id]) is None
+    error = one("SELECT error FROM work_failure WHERE tenant_id = %s::uuid", [kit.id])
+    assert error
+    assert "Maria" not in error
+    waiting = one(
+        "SELECT scheduled_at > now() FROM procrastinate_jobs WHERE lock = %s::text",
+        [f"expire-records:{kit.id}"],
+    )
+    assert waiting
+    assert "Maria" not in running.said.read_text()
+    told = client.get("/metrics").content.decode()
+    assert 'kindmem_jobs_failing{work="expire-records"} 1.0' in told
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute("UPDATE tenant SET time_zone = 'UTC' WHERE id = %s::uuid", [kit.id])
+    until(lambda: one(failures, [kit.id]) == 0)
