@@ -33,6 +33,7 @@ KINDMEM_TIMESTAMP_SECONDS = env.int("KINDMEM_TIMESTAMP_SECONDS", 3600)  # betwee
 
 DEBUG = False
 KINDMEM_DEVELOPMENT = env.bool("KINDMEM_DEVELOPMENT", False)  # allows plain-http loopback sources
+KINDMEM_CITUS = env.bool("KINDMEM_CITUS", False)  # the tables are spread as citus_plan says
 SECRET_KEY = env.str("KINDMEM_SECRET_KEY", KINDMEM_STATE.secret_key)
 KINDMEM_BASE_URL = env.str("KINDMEM_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 KINDMEM_INSTANCE = env.str("KINDMEM_INSTANCE", "kindmem")  # origin of checkpoints

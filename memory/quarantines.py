@@ -24,9 +24,9 @@ _RECORD_IS_THEIRS: Final = {
     "run": (
         "(r.evidence_ref = %(selector_id)s::text"
         " OR EXISTS (SELECT 1 FROM record_observation o"
-        " WHERE o.tenant_id = r.tenant_id AND o.record_id = r.id AND o.run_key = %(selector_id)s::text)"
+        " WHERE o.tenant_id = %(tenant)s::uuid AND o.record_id = r.id AND o.run_key = %(selector_id)s::text)"
         " OR EXISTS (SELECT 1 FROM log_entry e"
-        " WHERE e.tenant_id = r.tenant_id AND e.id = r.evidence_ref AND e.run_id = %(selector_id)s::text))"
+        " WHERE e.tenant_id = %(tenant)s::uuid AND e.id = r.evidence_ref AND e.run_id = %(selector_id)s::text))"
     ),
 }
 _REVISION_IS_THEIRS: Final = {
@@ -34,7 +34,7 @@ _REVISION_IS_THEIRS: Final = {
     "run": (
         "(v.generated_run_id = %(selector_id)s::text"
         " OR EXISTS (SELECT 1 FROM fact_cause c JOIN log_entry e ON e.tenant_id = c.tenant_id AND e.id = c.log_entry_id"
-        " WHERE c.tenant_id = v.tenant_id AND c.fact_id = v.fact_id AND c.version = v.version"
+        " WHERE c.tenant_id = %(tenant)s::uuid AND c.fact_id = v.fact_id AND c.version = v.version"
         " AND e.run_id = %(selector_id)s::text))"
     ),
 }
@@ -135,7 +135,8 @@ def last_good_version(tenant_id: UUID, selector: Selector, fact_id: str) -> int 
         cursor.execute(
             "SELECT max(v.version) FROM fact_revision v WHERE v.tenant_id = %(tenant)s::uuid AND v.fact_id = %(id)s::text "
             f"AND NOT {selector.revision_rule} AND (v.content_ref IS NOT NULL OR EXISTS ("
-            "SELECT 1 FROM fact_content c WHERE c.tenant_id = v.tenant_id AND c.fact_id = v.fact_id AND c.version = v.version))",
+            "SELECT 1 FROM fact_content c WHERE c.tenant_id = %(tenant)s::uuid AND c.fact_id = v.fact_id "
+            "AND c.version = v.version))",
             selector.parameters(tenant_id, id=fact_id),
         )
         version: int | None = cursor.fetchone()[0]

@@ -8,12 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from memory.errors import NotFound
 
 SETTING = "kindmem.tenant_id"
 SET_TENANT = f"SELECT set_config('{SETTING}', %s::text, true)"
+
+
+def set_tenant_on_nodes(tenant_id: UUID | str) -> None:
+    """Where the tables are spread by Citus, tell its nodes the tenant of the transaction; a literal alone reaches them.
+
+    An empty text is no tenant. Elsewhere this does nothing.
+    """
+    if not settings.KINDMEM_CITUS:
+        return
+    literal = str(UUID(str(tenant_id))) if tenant_id else ""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL citus.propagate_set_commands TO 'local'")
+        cursor.execute(f"SET LOCAL {SETTING} TO '{literal}'")
 
 
 def current_tenant() -> UUID | None:
@@ -37,10 +51,12 @@ def tenant_context(tenant_id: UUID, *, durable: bool = False) -> Iterator[None]:
             raise RuntimeError("a transaction belongs to one tenant")
         with connection.cursor() as cursor:
             cursor.execute(SET_TENANT, [str(tenant_id)])
+        set_tenant_on_nodes(tenant_id)
         yield
         if outer and before is None:
             with connection.cursor() as cursor:
                 cursor.execute(SET_TENANT, [""])
+            set_tenant_on_nodes("")
 
 
 def tenant_id_of(slug: str) -> UUID:

@@ -29,10 +29,11 @@ FROM pg_roles r WHERE r.rolname = current_user
 _SETTINGS = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 
 
-def refusals(conninfo: str) -> list[str]:
+def refusals(conninfo: str, *, expects_citus: bool = False) -> list[str]:
     """Why the application must not run over this connection; empty when it may.
 
-    A server that can't be reached is a refusal too. No password is ever in a message.
+    `expects_citus`: it will tell Citus nodes the tenant. A server that can't be reached is a refusal too. No password is ever
+    in a message.
     """
     try:
         with psycopg.connect(conninfo, autocommit=True, connect_timeout=10) as connection:
@@ -45,6 +46,7 @@ def refusals(conninfo: str) -> list[str]:
                 *_pgvector_refusals(connection),
                 *_role_refusals(connection),
                 *_durability_refusals(connection),
+                *_citus_refusals(connection, expects_citus=expects_citus),
             ]
     except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
         return [
@@ -138,6 +140,17 @@ def _durability_refusals(connection: psycopg.Connection) -> Iterator[str]:
                 f"{name} is {settings[name]}, so a crash could corrupt the database. As "
                 f"superuser: ALTER SYSTEM SET {name} = 'on', then SELECT pg_reload_conf()."
             )
+
+
+def _citus_refusals(connection: psycopg.Connection, *, expects_citus: bool) -> Iterator[str]:
+    (has_citus,) = _row(connection, "SELECT to_regclass('pg_dist_partition') IS NOT NULL")
+    if has_citus and not expects_citus:
+        yield (
+            "The database has Citus, and its nodes would not be told the tenant, so that reads would come back empty. "
+            "Set KINDMEM_CITUS=1 (see docs/scale.md)."
+        )
+    if expects_citus and not has_citus:
+        yield "KINDMEM_CITUS is set and the database has no Citus. Leave it out, or see docs/scale.md."
 
 
 def _row(connection: psycopg.Connection, query: str) -> tuple[Any, ...]:

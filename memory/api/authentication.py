@@ -28,7 +28,7 @@ from memory.errors import (
     ProofWanted,
     TenantClosed,
 )
-from memory.tenancy import SETTING
+from memory.tenancy import SETTING, set_tenant_on_nodes
 
 TENANT_HEADER = "HTTP_KINDMEM_TENANT"
 _PROOFS = "account_authentication_methods"
@@ -137,6 +137,7 @@ def principal_of_token(token: str, *, idempotency_key: str | None = None) -> Pri
         raise TenantClosed
     if not row.has_lock:
         raise IdempotencyInFlight
+    set_tenant_on_nodes(row.tenant_id)
     if row.use_is_stale:
         _note_use(row)
     return Principal(
@@ -208,6 +209,7 @@ def enter_tenant(slug: str) -> UUID:
         found = cursor.fetchone()
     if found is None:
         raise AuthMissing
+    set_tenant_on_nodes(found[0])
     return UUID(str(found[0]))
 
 

@@ -29,6 +29,7 @@ PROMISED = {
     "export_subject": {"--out"},
     "import_records": {"--dry-run"},
     "import_runs": {"--run-prefix"},
+    "citus_plan": set(),
     "doctor": set(),
     "work": set(),
 }

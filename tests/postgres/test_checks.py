@@ -106,6 +106,19 @@ def test_what_would_break_a_promise_is_refused_with_the_way_out(
     assert app_refusals(cluster) == []
 
 
+def test_citus_and_the_setting_for_it_go_together(
+    cluster: Cluster, superuser: psycopg.Connection
+) -> None:
+    """Without the setting its nodes would not be told the tenant. A table of that name stands in for it."""
+    app = cluster.url("kindmem_app", "kindmem")
+    (refusal,) = refusals(app, expects_citus=True)
+    assert "has no Citus" in refusal
+    with changed(superuser, "CREATE TABLE pg_dist_partition ()", "DROP TABLE pg_dist_partition"):
+        (refusal,) = refusals(app)
+        assert "KINDMEM_CITUS=1" in refusal
+        assert refusals(app, expects_citus=True) == []
+
+
 def test_a_server_that_does_not_sync_is_refused(made: Path, cluster: Cluster) -> None:
     careless = Cluster(made, settings={"fsync": "off", "full_page_writes": "off"})
     careless.start()

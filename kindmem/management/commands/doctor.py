@@ -96,7 +96,10 @@ def examine() -> Iterator[Finding]:
         yield Finding("database", True, f"running, in {where}")
         if cluster is not None:
             yield _room(cluster.home)
-        refused = refusals(os.environ.get("DATABASE_URL") or app_url(settings.KINDMEM_DATA_DIR))
+        refused = refusals(
+            os.environ.get("DATABASE_URL") or app_url(settings.KINDMEM_DATA_DIR),
+            expects_citus=settings.KINDMEM_CITUS,
+        )
         yield from (Finding("promises", False, reason) for reason in refused)
         if not refused:
             yield Finding("promises", True, "durable, and the role is walled in")

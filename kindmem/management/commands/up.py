@@ -120,7 +120,10 @@ class Command(ToldCommand):
         if cluster is not None:
             # Again on each start: a newer release may want other rights.
             bootstrap(cluster.url(), DATABASE_NAME)
-        refused = refusals(os.environ.get("DATABASE_URL") or app_url(settings.KINDMEM_DATA_DIR))
+        refused = refusals(
+            os.environ.get("DATABASE_URL") or app_url(settings.KINDMEM_DATA_DIR),
+            expects_citus=settings.KINDMEM_CITUS,
+        )
         if refused:
             reasons = "\n".join(f"  - {reason}" for reason in refused)
             raise CommandError(f"kindmem does not start on this database:\n{reasons}")

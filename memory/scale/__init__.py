@@ -1,0 +1,1 @@
+"""Past one machine: what spreads the tables over Citus by tenant."""
