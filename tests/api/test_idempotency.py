@@ -20,14 +20,24 @@ IGNORING = {
     "memory.recall": "reads; usage is counted for each time it is asked",
     "memory.verifyRun": "reads",
     "memory.refreshFact": "asks the source again, which is what a repeat is for; content that is the same changes nothing",
+    "memory.decideReviews": "decides each by itself, and what is decided is decided once",
+    "memory.rollBackQuarantine": "goes on where it was, in batches; a call more has nothing to do",
 }
 NEITHER = {
+    "memory.previewQuarantine": "reads",
+    "memory.previewErasure": "reads",
     "memory.simulateRetention": "reads",
     "memory.previewHold": "reads",
     "memory.exportRun": "answers a file of its own for each time it is asked, and each is logged",
 }
 
 
+SHOWN_ONCE = {
+    "memory.createKey": "token",
+    "memory.rotateKey": "token",
+    "memory.registerWebhook": "secret",
+    "memory.rotateWebhookSecret": "secret",
+}
 # Bodies that are the same each time: what makes them another one.
 OTHERWISE: dict[str, dict[str, Any]] = {
     "memory.writeFact": {"content": "y"},
@@ -85,8 +95,12 @@ def test_the_same_key_and_body_replay_the_first_answer_and_another_body_is_refus
         assert again.json()["error"]["code"] == first.json()["error"]["code"]
         assert kept_keys(world, key) == 0  # a refusal did nothing, so it is not kept
         return
-    # Ids and times that are made anew for each call are the first ones.
-    assert again.content == first.content
+    # Ids and times that are made anew for each call are the first ones; a secret is shown once.
+    told = first.json()
+    if endpoint.id in SHOWN_ONCE:
+        secret = told.pop(SHOWN_ONCE[endpoint.id])
+        assert secret.encode() not in again.content
+    assert again.json() == told
     assert again["Idempotency-Replayed"] == "true"
     assert kept_keys(world, key) == 1
     another = _another_request(endpoint, world, body)
@@ -108,7 +122,7 @@ def _another_request(
     return None, {**body, **OTHERWISE[endpoint.id]}
 
 
-@pytest.mark.parametrize("name", sorted(IGNORING))
+@pytest.mark.parametrize("name", sorted({*IGNORING} - {"memory.rollBackQuarantine"}))
 def test_a_read_takes_the_header_and_answers_anew(name: str, world: World) -> None:
     endpoint = next(one for one in _POSTS if one.id == name)
     row, key = ROWS[name], secrets.token_hex(8)

@@ -27,7 +27,15 @@ from tests.api.makers import (
     sealed_run,
     verification,
 )
-from tests.api.makers_lifecycle import api_key, erasure, hold, member
+from tests.api.makers_lifecycle import (
+    api_key,
+    complaint,
+    erasure,
+    hold,
+    member,
+    quarantine,
+    webhook,
+)
 from tests.api.rows import ROWS
 from tests.builders import make_tenant
 
@@ -64,6 +72,9 @@ MAKERS: dict[str, Callable[[Place], str]] = {
     "memory.listVerifications": verification,
     "memory.listRoutes": route,
     "memory.listPolicySources": policy_source,
+    "memory.listReviews": complaint,
+    "memory.listQuarantines": quarantine,
+    "memory.listWebhooks": webhook,
 }
 
 
@@ -79,12 +90,16 @@ pytestmark = pytest.mark.usefixtures("live_db")
 
 def _name_of(one: dict[str, Any]) -> str:
     """What tells one row of a list from another."""
-    return str(next(one[name] for name in ("id", "runId", "type", "name", "size") if name in one))
+    return str(
+        next(one[name] for name in ("id", "prefix", "runId", "type", "name", "size") if name in one)
+    )
 
 
 def _add(endpoint: Endpoint, place: Place, url: str) -> None:
     if endpoint.id == "memory.readLog":
         place.make("POST", url, {"kind": "tool-call", "scope": place.scope()})
+    elif endpoint.id == "memory.listWebhookDeliveries":
+        assert place.client.post(url.replace("/deliveries", "/test")).status_code == 202
     else:
         MAKERS[endpoint.id](place)
 
@@ -96,6 +111,11 @@ def _filled(endpoint: Endpoint, place: Place) -> str:
         entries = [{"kind": "tool-call", "scope": place.scope()}] * COUNT
         place.make("POST", f"/v1/memory/runs/{name}/log/batch", {"entries": entries})
         return endpoint.route.url(run_id=name)
+    if endpoint.id == "memory.listWebhookDeliveries":
+        url = endpoint.route.url(webhook_id=webhook(place))
+        for _ in range(COUNT):
+            _add(endpoint, place, url)
+        return url
     for _ in range(COUNT):
         MAKERS[endpoint.id](place)
     return endpoint.route.url()
@@ -173,6 +193,10 @@ TIMES = {
     "memory.listHolds": ("legal_hold", "placed_at"),
     "memory.listSweeps": ("sweep", "started_at"),
     "memory.listVerifications": ("verification_job", "created_at"),
+    "memory.listReviews": ("receipt", "made_at"),
+    "memory.listQuarantines": ("quarantine", "placed_at"),
+    "memory.listWebhooks": ("webhook", "created_at"),
+    "memory.listWebhookDeliveries": ("webhook_delivery", "queued_at"),
 }
 BY_NAME_OR_NUMBER = {
     "memory.readLog",
@@ -180,6 +204,8 @@ BY_NAME_OR_NUMBER = {
     "memory.listTypes",
     "memory.listRoutes",
     "memory.listPolicySources",
+    "memory.listKeys",
+    "memory.listMembers",
 }
 
 
