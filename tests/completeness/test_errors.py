@@ -45,3 +45,23 @@ def test_a_constraint_speaks_with_a_known_code() -> None:
 def test_details_name_things_as_the_wire_does() -> None:
     for make in CONSTRAINT_ERRORS.values():
         assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name) for name in make().details)
+
+
+KNOWN_OTHERWISE = {
+    "member-exists": "tests/commands/test_create_member.py knows it by its words",
+    "run-differs": "tests/import_runs/test_import_runs.py knows it by what it left alone",
+    "quarantine-not-found": "the tests of every route ask for what nobody has",
+    "webhook-not-found": "the tests of every route ask for what nobody has",
+}
+
+
+def test_every_code_is_what_some_test_expects() -> None:
+    texts = [path.read_text("utf-8") for path in sorted((ROOT / "tests").rglob("*.py"))]
+    words = {word for text in texts for word in re.findall(r"\b[A-Z]\w+\b|\"[a-z-]+\"", text)}
+    silent = {
+        code
+        for code in STATUS
+        if f'"{code}"' not in words
+        and not words & {one.__name__ for one in _classes() if one.code == code}
+    }
+    assert silent <= set(KNOWN_OTHERWISE)

@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import call_command
 
+from memory.api.views import integrity as views
 from memory.integrity import verify_bundle
 from memory.integrity.anchors import anchor_path
 from memory.integrity.signing import signer
@@ -292,6 +293,15 @@ def test_only_admins_and_auditors_export(sealed: TenantKit) -> None:
     agent = sealed.client("agent", everything=True)
     assert agent.post("/v1/memory/runs/run-1/export").status_code == 403
     assert sealed.client("auditor").post("/v1/memory/runs/none/export").status_code == 404
+
+
+def test_a_run_of_more_entries_than_a_request_exports_names_the_command(
+    sealed: TenantKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "EXPORTED_AT_MOST", 1)
+    told = sealed.client("auditor").post("/v1/memory/runs/run-1/export")
+    assert (told.status_code, told.json()["error"]["code"]) == (413, "export-too-large")
+    assert told.json()["error"]["details"] == {"limitEntries": 1}
 
 
 def test_no_cell_of_the_reading_copy_is_a_formula(live_acme: TenantKit, tmp_path: Path) -> None:
