@@ -9,7 +9,6 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from memory import admission
-from memory.actions.note_damage import note_damage
 from memory.api.json_text import dumps
 from memory.errors import (
     BadInput,
@@ -127,6 +126,9 @@ def domain_error_of(error: Exception) -> DomainError:
     """What the answer says of any exception. Whatever isn't known is logged with its traceback, and answers 500."""
     if isinstance(error, DomainError):
         if isinstance(error, RunDamaged):
+            # Here, because the web server reads this file before there are models.
+            from memory.actions.note_damage import note_damage
+
             note_damage(error)
         return error
     if isinstance(error, admission.BadInput):
