@@ -21,6 +21,7 @@ from tests.builders import make_tenant
 from tests.conftest import test_cluster
 from tests.faults.product import Wire
 from tests.postgres.test_up import eventually
+from tests.worker.processes import worker
 
 pytestmark = [pytest.mark.faults, pytest.mark.full]
 
@@ -174,3 +175,20 @@ def test_a_request_that_is_refused_leaves_nothing_of_it_to_the_next(pooled: Pool
         assert one.ask("POST", "/v1/memory/facts", fact).status == 409
         assert other.ask("GET", "/v1/memory/facts/taken").status == 404
         assert one.ask("GET", "/v1/memory/facts/taken").status == 200
+
+
+def test_the_worker_works_on_one_session_that_it_shares_with_everybody(
+    pooled: Pooled, tmp_path: Path
+) -> None:
+    wire = pooled.wires[0]
+    with worker(pooled.conninfo, tmp_path, KINDMEM_PREPARE_THRESHOLD="0") as running:
+        entry = {"kind": "tool-call", "scope": {"projectId": "p1"}}
+        assert wire.ask("POST", "/v1/memory/runs/pooled-run/log", entry).status == 201
+        eventually(
+            lambda: (
+                wire.ask("POST", "/v1/memory/runs/pooled-run/verify", {}).json()["state"]
+                == "verified"
+            )
+        )
+        assert running.stop() < 5
+    assert "database_lost" not in running.said.read_text()
