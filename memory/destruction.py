@@ -51,11 +51,12 @@ _PARTS = ("fact_content", "fact_subject", "fact_cause", "fact_freshness", "fact_
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A fact to destroy. `rule`: the code of why; `due_at`: since when."""
+    """A fact to destroy. `rule`: the code of why; `due_at`: since when; `type`: to be counted by."""
 
     fact_id: str
     rule: str
     due_at: datetime | None = None
+    type: str = ""
 
 
 @dataclass(frozen=True, slots=True)

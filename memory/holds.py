@@ -21,6 +21,7 @@ from memory.canonical import canonical
 from memory.errors import BadInput, HoldNotFound, LegalHoldActive, constraint_errors
 from memory.ids import new_id
 from memory.instants import instant_text
+from memory.records.sealing import keep_undo_copies
 
 MOST_NAMED = 1000
 REVIEW_AFTER_DAYS = 180
@@ -142,12 +143,15 @@ class Hold:
         return {name: value for name, value in said.items() if value is not None}
 
 
-_COLUMNS = """
+# A refusal is a hold's when the hold was there and kept one of what was asked for. With h, the hold, and u, the refusal.
+REFUSED_BY = """u.tenant_id = h.tenant_id AND u.asked_at >= h.placed_at AND u.asked_at <= coalesce(h.released_at, 'infinity')
+AND EXISTS (SELECT FROM unnest(u.item_ids) a (id) JOIN hold_item i ON i.tenant_id = h.tenant_id AND i.hold_id = h.id
+            AND i.kind IN ('fact', 'record') AND i.item_id = a.id)"""
+_COLUMNS = f"""
 h.id, h.matter, h.reason, h.scope_text, h.covers_future, h.placed_by, h.placed_at, h.review_on, h.released_at, h.released_because,
 (SELECT count(*) FROM fact_hold k WHERE k.tenant_id = h.tenant_id AND k.hold_id = h.id),
 (SELECT count(*) FROM record_hold k WHERE k.tenant_id = h.tenant_id AND k.hold_id = h.id),
-(SELECT count(*) FROM hold_refusal u WHERE u.tenant_id = h.tenant_id AND u.item_ids && ARRAY(
-   SELECT i.item_id FROM hold_item i WHERE i.tenant_id = h.tenant_id AND i.hold_id = h.id LIMIT 1000)),
+(SELECT count(*) FROM hold_refusal u WHERE {REFUSED_BY}),
 r.id, r.requested_by, r.requested_at, r.reason
 """
 _TABLES = """
@@ -173,9 +177,18 @@ def find_hold(tenant_id: UUID, hold_id: str) -> Hold:
 
 
 def list_holds(
-    tenant_id: UUID, *, is_released: bool | None, after: tuple[str, str] | None, limit: int
+    tenant_id: UUID,
+    *,
+    is_released: bool | None = None,
+    is_requested: bool = False,
+    review_by: date | None = None,
+    after: tuple[str, str] | None,
+    limit: int,
 ) -> list[Hold]:
-    """Holds, newest first. after: (placedAt, id) of the last of the page before."""
+    """Holds, newest first. after: (placedAt, id) of the last of the page before.
+
+    is_requested: whose release somebody asked for; review_by: unreleased ones whose review is due by that day.
+    """
     position = (
         ""
         if after is None
@@ -185,10 +198,14 @@ def list_holds(
         cursor.execute(
             f"SELECT {_COLUMNS} FROM {_TABLES} WHERE h.tenant_id = %(tenant)s::uuid"
             " AND (%(released)s::bool IS NULL OR (h.released_at IS NOT NULL) = %(released)s::bool)"
+            " AND (NOT %(requested)s::bool OR r.id IS NOT NULL)"
+            " AND (%(review_by)s::date IS NULL OR (h.released_at IS NULL AND h.review_on <= %(review_by)s::date))"
             f"{position} ORDER BY h.placed_at DESC, h.id DESC LIMIT %(limit)s::int",
             {
                 "tenant": tenant_id,
                 "released": is_released,
+                "requested": is_requested,
+                "review_by": review_by,
                 "after_at": after[0] if after else None,
                 "after_id": after[1] if after else None,
                 "limit": limit,
@@ -204,28 +221,16 @@ _SELECTOR = """jsonb_populate_record(NULL::legal_hold, jsonb_build_object(
   'run_ids', to_jsonb(%(run_ids)s::text[]), 'written_from', %(written_from)s::timestamptz,
   'written_until', %(written_until)s::timestamptz)) h"""
 # In the order of ids, in which everybody locks.
-_NAMED_FACTS = f"""
+NAMED_FACTS = f"""
 SELECT f.id FROM fact f, {_SELECTOR}
 WHERE f.tenant_id = %(tenant)s::uuid AND (f.id = ANY(%(fact_ids)s::text[]) OR hold_names_fact(h, f))
 """
-_NAMED_RECORDS = f"""
+NAMED_RECORDS = f"""
 SELECT m.id FROM memory_record m, {_SELECTOR}
 WHERE m.tenant_id = %(tenant)s::uuid AND (m.id = ANY(%(record_ids)s::text[]) OR hold_names_record(h, m))
   AND (m.status <> 'deleted' OR EXISTS (
-    SELECT 1 FROM sealed_copy s WHERE s.tenant_id = m.tenant_id AND s.record_id = m.id AND s.purpose = 'hold'))
+    SELECT 1 FROM sealed_copy s WHERE s.tenant_id = m.tenant_id AND s.record_id = m.id))
 """
-
-
-def preview(tenant_id: UUID, scope: HoldScope) -> tuple[int, int]:
-    """How many facts and records a hold with this scope would keep now."""
-    scope.check()
-    parameters = {"tenant": tenant_id, **scope.parameters()}
-    counts = []
-    with connection.cursor() as cursor:
-        for named in (_NAMED_FACTS, _NAMED_RECORDS):
-            cursor.execute(f"SELECT count(*) FROM ({named}) n", parameters)
-            counts.append(int(cursor.fetchone()[0]))
-    return counts[0], counts[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,14 +268,14 @@ INSERT INTO hold_item (tenant_id, hold_id, kind, item_id, is_later)
 SELECT %(tenant)s::uuid, %(hold)s::uuid, '{kind}', id, false FROM kept
 """
 _KEEP_FACTS = _KEEP.format(
-    table="fact", match="fact_hold", column="fact_id", kind="fact", named=_NAMED_FACTS
+    table="fact", match="fact_hold", column="fact_id", kind="fact", named=NAMED_FACTS
 )
 _KEEP_RECORDS = _KEEP.format(
     table="memory_record",
     match="record_hold",
     column="record_id",
     kind="record",
-    named=_NAMED_RECORDS,
+    named=NAMED_RECORDS,
 )
 
 
@@ -301,6 +306,7 @@ def insert_hold(principal: Principal, new: NewHold) -> tuple[int, int]:
             for place, keep in enumerate((_KEEP_FACTS, _KEEP_RECORDS)):
                 cursor.execute(keep, parameters)
                 counts[place] += cursor.rowcount
+    keep_undo_copies(principal.tenant_id, new.id)
     return counts[0], counts[1]
 
 
@@ -309,7 +315,9 @@ def keep_records(tenant_id: UUID, hold_id: UUID, record_ids: Sequence[str]) -> i
     scope = HoldScope(record_ids=tuple(record_ids))
     with connection.cursor() as cursor:
         cursor.execute(_KEEP_RECORDS, {"tenant": tenant_id, "hold": hold_id, **scope.parameters()})
-        return int(cursor.rowcount)
+        kept = int(cursor.rowcount)
+    keep_undo_copies(tenant_id, hold_id)
+    return kept
 
 
 _LET_GO = """

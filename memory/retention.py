@@ -7,7 +7,7 @@ window that is longer keeps it from being destroyed until its own end.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -31,7 +31,7 @@ _GRACE = (
 )
 _NOT_KEPT = "(f.keep_ends_at IS NULL OR f.keep_ends_at <= statement_timestamp())"
 _COLUMN = {"expired": "f.expires_at", "deleted": "f.deleted_at"}
-_IS_DUE = {
+IS_DUE = {
     "expired": f"f.expires_at <= statement_timestamp() AND {_NOT_KEPT}",
     "deleted": f"f.deleted_at <= statement_timestamp() - {_GRACE} AND {_NOT_KEPT}"
     " AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())",
@@ -42,6 +42,11 @@ IS_ERASING = """EXISTS (SELECT 1 FROM erasure e WHERE e.tenant_id = f.tenant_id 
       ELSE e.selector_id IN (f.user_id, f.participant_id) OR EXISTS (
         SELECT 1 FROM fact_subject s
         WHERE s.tenant_id = f.tenant_id AND s.fact_id = f.id AND s.subject_id = e.selector_id) END)"""
+_DUE = {
+    branch: f"FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition} AND f.hold_count = 0 AND NOT {IS_ERASING}"
+    for branch, condition in IS_DUE.items()
+}
+"""What a sweep takes and a dry run counts: one question for both."""
 RULE = """CASE WHEN f.deleted_at IS NOT NULL THEN 'deleted'
      WHEN f.unverified_until <= f.expires_at THEN 'unverified-window'
      WHEN f.keep_ends_at = f.expires_at THEN f.keep_reason
@@ -63,8 +68,7 @@ def due_facts(
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT f.id, {RULE}, {column} FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {_IS_DUE[branch]}"
-            f" AND f.hold_count = 0 AND NOT {IS_ERASING}{position} ORDER BY {column}, f.id LIMIT %(limit)s::int"
+            f"SELECT f.id, {RULE}, {column}, f.type {_DUE[branch]}{position} ORDER BY {column}, f.id LIMIT %(limit)s::int"
             + (" FOR UPDATE SKIP LOCKED" if lock else ""),
             {
                 "tenant": tenant_id,
@@ -74,6 +78,16 @@ def due_facts(
             },
         )
         return [Due(*row) for row in cursor.fetchall()]
+
+
+def count_due(tenant_id: UUID, branch: Branch) -> list[tuple[str, str, int]]:
+    """How many facts of which rule and type the same question finds now: (rule, type, facts)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT rule, type, count(*) FROM (SELECT {RULE} AS rule, f.type {_DUE[branch]}) d GROUP BY rule, type",
+            {"tenant": tenant_id},
+        )
+        return cursor.fetchall()
 
 
 def held_and_due(tenant_id: UUID) -> int:
@@ -91,7 +105,7 @@ def _count_due(tenant_id: UUID, condition: str) -> int:
         cursor.execute(
             "SELECT "
             + " + ".join(
-                f"(SELECT count(*) FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {_IS_DUE[branch]}"
+                f"(SELECT count(*) FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {IS_DUE[branch]}"
                 f" AND {condition})"
                 for branch in BRANCHES
             ),
@@ -100,11 +114,16 @@ def _count_due(tenant_id: UUID, condition: str) -> int:
         return int(cursor.fetchone()[0])
 
 
+Windows = tuple[int | None, int | None]
+"""keepDays and deleteAfterDays, in days from a fact's first write."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetentionBasis:
     """Why a fact is kept and until when. `rule`: the highest rung that speaks; `until` None: nothing ends it.
 
-    read_until: from then reads no longer see it; hold_ids: the holds that keep it, whatever else is said.
+    read_until: from then reads no longer see it; hold_ids: the holds that keep it, whatever else is said. What the lower
+    rungs say, whether they decide or not: own, type_windows, default_windows.
     """
 
     fact_id: str
@@ -113,6 +132,9 @@ class RetentionBasis:
     read_until: datetime | None
     hold_ids: Sequence[str] = ()
     unverified_until: datetime | None = None
+    own: Retention = field(default_factory=Retention)
+    type_windows: Windows = (None, None)
+    default_windows: Windows = (None, None)
 
     @property
     def sentence(self) -> str:
@@ -154,8 +176,8 @@ _BECAUSE = {
 
 _BASIS = f"""
 SELECT f.keep_ends_at, f.expires_at, f.unverified_until, f.deleted_at, r.retention_text,
-       p.keep_days IS NOT NULL OR p.delete_after_days IS NOT NULL,
-       coalesce(n.settings -> 'retention' ->> 'keepDays', n.settings -> 'retention' ->> 'deleteAfterDays') IS NOT NULL,
+       p.keep_days, p.delete_after_days,
+       (n.settings -> 'retention' ->> 'keepDays')::int, (n.settings -> 'retention' ->> 'deleteAfterDays')::int,
        ARRAY(SELECT h.hold_id::text FROM fact_hold h
              WHERE h.tenant_id = f.tenant_id AND h.fact_id = f.id ORDER BY h.hold_id LIMIT 100),
        f.hold_count, {IS_ERASING}
@@ -183,22 +205,25 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
         unverified,
         deleted,
         own_text,
-        has_type,
-        has_default,
+        type_keep,
+        type_delete,
+        default_keep,
+        default_delete,
         holds,
         count,
         erasing,
     ) = row
     own = Retention.of_text(own_text)
+    type_windows, defaults = (type_keep, type_delete), (default_keep, default_delete)
     if erasing:
         rule = "erasure"
     elif own.keep_until is not None:
         rule = "fact-keep-until"
     elif own.keep_days is not None:
         rule = "fact-keep-days"
-    elif has_type:
+    elif any(type_windows):
         rule = "type-policy"
-    elif has_default:
+    elif any(defaults):
         rule = "tenant-default"
     else:
         rule = "unverified-window" if unverified is not None else "none"
@@ -214,6 +239,9 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
         read_until=deleted if deleted is not None else expires,
         hold_ids=holds if count else (),
         unverified_until=unverified,
+        own=own,
+        type_windows=type_windows,
+        default_windows=defaults,
     )
 
 
@@ -297,8 +325,10 @@ def simulate(
         return Simulation(*cursor.fetchone())
 
 
-def apply_default(tenant_id: UUID, *, keep_days: int | None, delete_after_days: int | None) -> int:
-    """Set anew the windows of the facts that the tenant's default speaks for; how many changed."""
+def apply_policy(
+    tenant_id: UUID, *, type: str | None, keep_days: int | None, delete_after_days: int | None
+) -> int:
+    """Set anew the windows of the facts that this policy speaks for; how many changed. type None: the tenant's default."""
     with connection.cursor() as cursor:
-        cursor.execute(_APPLY, _policy_parameters(tenant_id, None, keep_days, delete_after_days))
+        cursor.execute(_APPLY, _policy_parameters(tenant_id, type, keep_days, delete_after_days))
         return cursor.rowcount

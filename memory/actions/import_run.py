@@ -14,8 +14,9 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_log_entries
 from memory.actions.supersede_fact import supersede_fact
 from memory.actions.write_fact import write_fact
-from memory.errors import EntryIdTaken, FactNotFound, IdTaken, RunDiffers
+from memory.errors import EntryIdTaken, FactNotFound, IdTaken, LegalHoldActive, RunDiffers
 from memory.fact_shape import FactChange, FactDraft, Subject
+from memory.holds import note_refusal
 from memory.importers.openai_runs import RunDraft, RunFact
 from memory.log_entry import NewEntry, PreparedEntry, StoredEntry, prepare_entry, same_content
 from memory.queries.run_log import ENTRY_COLUMNS, stored_entry
@@ -94,8 +95,11 @@ def _import_batch(
         begin, end = first + len(stored), first + len(prepared)
         new = [fact for fact in run.facts if begin <= fact.cause < end]
         if missing and not dry_run:
-            written = sum(_write(principal, run, fact) for fact in new)
+            held: list[str] = []
+            written = sum(_write(principal, run, fact, held) for fact in new)
             append_log_entries(principal=principal, run_id=run.run_id, entries=missing)
+            if held:
+                note_refusal(principal, "import", held)
             return len(stored), written
     return len(stored), len(new)
 
@@ -124,8 +128,10 @@ def _is_same(stored: StoredEntry, wanted: PreparedEntry, run_id: str, writer: st
     )
 
 
-def _write(principal: Principal, run: RunDraft, fact: RunFact) -> int:
-    """Write the fact's first revision, or its next; 0 when somebody deleted the fact since its first."""
+def _write(principal: Principal, run: RunDraft, fact: RunFact, held: list[str]) -> int:
+    """Write the fact's first revision, or its next; 0 when somebody deleted the fact since its first, or a hold keeps it:
+    that one joins `held`.
+    """
     subjects = (Subject("external", fact.fact.customer),)
     causes = (run.entries[fact.cause].id,)
     if fact.revision == 1:
@@ -146,5 +152,8 @@ def _write(principal: Principal, run: RunDraft, fact: RunFact) -> int:
             change=FactChange(content=fact.fact.content, causes=causes, subjects=subjects),
         )
     except FactNotFound:
+        return 0
+    except LegalHoldActive as error:
+        held += error.ids
         return 0
     return 1

@@ -65,7 +65,7 @@ WHERE tenant_id = %(tenant)s::uuid AND fact_id = %(id)s::text
 def refresh_fact(*, principal: Principal, fact_id: str) -> FactView:
     """The fact after its handler ran now. Opens its own transactions.
 
-    Raises FactNotFound, PermissionDenied, RefreshHandlerMissing, RefreshFailed.
+    Raises FactNotFound, PermissionDenied, RefreshHandlerMissing, RefreshFailed; LegalHoldActive when it brought something new.
     """
     with tenant_context(principal.tenant_id):
         fact = current_fact(principal, fact_id)
@@ -73,6 +73,8 @@ def refresh_fact(*, principal: Principal, fact_id: str) -> FactView:
     (failure,) = refresh_facts(principal=principal, facts=[fact])
     if failure == RefreshHandlerMissing.code:
         raise RefreshHandlerMissing(fact_id=fact_id)
+    if failure == LegalHoldActive.code:
+        raise LegalHoldActive(ids=[fact_id])
     if failure is not None:
         raise RefreshFailed(fact_id=fact_id, reason=failure)
     with tenant_context(principal.tenant_id):

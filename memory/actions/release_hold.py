@@ -17,6 +17,12 @@ from memory.ids import new_id
 
 REAUTHENTICATED_WITHIN = timedelta(minutes=10)
 COOLING_OFF_HOURS = 24
+# A shorter time counts only once the longer one before it is over: nobody shortens it and has their own second a moment later.
+_COOLING_OFF = """greatest(
+  coalesce((t.settings -> 'holds' ->> 'coolingOffHours')::int, %(hours)s::int),
+  CASE WHEN (t.settings -> 'holds' ->> 'changedAt')::timestamptz
+            + (t.settings -> 'holds' ->> 'earlierHours')::int * interval '1 hour' > clock_timestamp()
+       THEN (t.settings -> 'holds' ->> 'earlierHours')::int ELSE 0 END)"""
 
 _LOCK = """
 SELECT h.released_at IS NOT NULL FROM legal_hold h WHERE h.tenant_id = %(tenant)s::uuid AND h.id = %(hold)s::uuid FOR UPDATE
@@ -25,9 +31,8 @@ _OPEN = """
 SELECT id, requested_by FROM hold_release
 WHERE tenant_id = %(tenant)s::uuid AND hold_id = %(hold)s::uuid AND decision IS NULL FOR UPDATE
 """
-_STANDING = """
-SELECT m.role_granted_at <= clock_timestamp()
-         - coalesce((t.settings -> 'holds' ->> 'coolingOffHours')::int, %(hours)s::int) * interval '1 hour',
+_STANDING = f"""
+SELECT m.role_granted_at <= clock_timestamp() - {_COOLING_OFF} * interval '1 hour',
        clock_timestamp()
 FROM member m JOIN tenant t ON t.id = m.tenant_id
 WHERE m.tenant_id = %(tenant)s::uuid AND m.user_id = %(user)s::int AND m.left_at IS NULL AND m.role IN ('admin', 'owner')
@@ -36,6 +41,16 @@ _DECIDE = """
 UPDATE hold_release SET decision = %(decision)s::text, decided_by = %(by)s::text, decided_at = clock_timestamp()
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid
 """
+
+
+def cooling_off_hours(tenant_id: UUID) -> int:
+    """For how long a role must have been granted now, in hours."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_COOLING_OFF} FROM tenant t WHERE t.id = %(tenant)s::uuid",
+            {"tenant": tenant_id, "hours": COOLING_OFF_HOURS},
+        )
+        return int(cursor.fetchone()[0])
 
 
 def _check_governs(principal: Principal) -> None:

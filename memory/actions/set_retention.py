@@ -13,7 +13,7 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.canonical import canonical
 from memory.errors import BadInput
-from memory.retention import MOST_DAYS, apply_default
+from memory.retention import MOST_DAYS, apply_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,17 @@ class RetentionSettings:
         if keep is not None and delete is not None and delete < keep:
             raise BadInput.at("/deleteAfterDays", "must not be less than keepDays")
 
+    def windows(self) -> dict[str, int]:
+        """Its windows as they are named on the wire; one that is not set is left out."""
+        said = {"keepDays": self.keep_days, "deleteAfterDays": self.delete_after_days}
+        return {name: days for name, days in said.items() if days is not None}
+
     def wire(self) -> dict[str, Any]:
-        said: dict[str, Any] = {
-            "keepDays": self.keep_days,
-            "deleteAfterDays": self.delete_after_days,
+        return {
+            **self.windows(),
             "graceDays": self.grace_days,
             "sweepIsOff": self.sweep_is_off,
         }
-        return {name: value for name, value in said.items() if value is not None}
 
 
 def retention_settings(tenant_id: UUID) -> RetentionSettings:
@@ -74,8 +77,8 @@ def set_retention(*, principal: Principal, settings: RetentionSettings) -> Reten
     changed = 0
     windows = (settings.keep_days, settings.delete_after_days)
     if windows != (before.keep_days, before.delete_after_days):
-        changed = apply_default(
-            principal.tenant_id, keep_days=windows[0], delete_after_days=windows[1]
+        changed = apply_policy(
+            principal.tenant_id, type=None, keep_days=windows[0], delete_after_days=windows[1]
         )
     append_governance(
         principal=principal,

@@ -21,7 +21,14 @@ from memory.canonical import canonical
 from memory.destruction import MOST_AT_ONCE, destroy_facts
 from memory.errors import SweepOff, SweepRefused, SweepRunning
 from memory.ids import new_id
-from memory.retention import BRANCHES, Branch, due_facts, erasing_and_due, held_and_due
+from memory.retention import (
+    BRANCHES,
+    Branch,
+    count_due,
+    due_facts,
+    erasing_and_due,
+    held_and_due,
+)
 from memory.tenancy import tenant_context
 
 LEASE = timedelta(seconds=20)
@@ -37,7 +44,7 @@ INSERT INTO sweep_clock AS c (tenant_id, seen_at) VALUES (%(tenant)s::uuid, %(no
 ON CONFLICT ON CONSTRAINT sweep_clock_pkey DO UPDATE SET seen_at = excluded.seen_at
 """
 _RUNNING = """
-SELECT id, branch, after_at, after_id, counts_text, batches, destroyed_count, lease_until > clock_timestamp()
+SELECT id, branch, after_at, after_id, counts_text, types_text, batches, destroyed_count, lease_until > clock_timestamp()
 FROM sweep WHERE tenant_id = %(tenant)s::uuid AND status = 'running' FOR UPDATE
 """
 _TAKE_UP = """
@@ -52,13 +59,14 @@ ON CONFLICT (tenant_id) WHERE status = 'running' DO NOTHING
 _MOVE_ON = """
 UPDATE sweep
 SET branch = %(branch)s::text, after_at = %(after_at)s::timestamptz, after_id = %(after_id)s::text,
-    counts_text = %(counts)s::text, batches = %(batches)s::int, destroyed_count = %(destroyed)s::bigint,
-    due_count = %(destroyed)s::bigint, lease_until = clock_timestamp() + %(lease)s::interval
+    counts_text = %(counts)s::text, types_text = %(types)s::text, batches = %(batches)s::int,
+    destroyed_count = %(destroyed)s::bigint, due_count = %(destroyed)s::bigint,
+    lease_until = clock_timestamp() + %(lease)s::interval
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s::uuid AND status = 'running'
 """
 _END = """
 UPDATE sweep SET status = %(status)s::text, finished_at = clock_timestamp(), stopped_because = %(why)s::text,
-                 held_count = %(held)s::bigint, runner = NULL, lease_until = NULL
+                 held_count = %(held)s::bigint, erasing_count = %(erasing)s::bigint, runner = NULL, lease_until = NULL
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s::uuid AND status = 'running'
 """
 _LET_GO = """
@@ -66,15 +74,18 @@ UPDATE sweep SET lease_until = NULL
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s::uuid AND status = 'running'
 """
 _KEEP_DRY_RUN = """
-INSERT INTO sweep (tenant_id, id, is_dry_run, status, started_by, finished_at, due_count, held_count, counts_text, batches)
+INSERT INTO sweep (tenant_id, id, is_dry_run, status, started_by, finished_at, due_count, held_count, erasing_count,
+                   counts_text, types_text, batches)
 VALUES (%(tenant)s::uuid, %(id)s::uuid, true, 'done', %(by)s::text, clock_timestamp(), %(due)s::bigint, %(held)s::bigint,
-        %(counts)s::text, %(batches)s::int)
+        %(erasing)s::bigint, %(counts)s::text, %(types)s::text, %(batches)s::int)
 """
 
 
 @dataclass(slots=True)
 class SweepResult:
-    """What a sweep did, or would do. `counts`: rule → facts; due, but `held` by a hold, or left to an open erasure."""
+    """What a sweep did, or would do. `counts`: rule → facts, `types`: type → facts; due, but `held` by a hold, or left
+    to an open erasure.
+    """
 
     id: UUID
     is_dry_run: bool
@@ -84,6 +95,7 @@ class SweepResult:
     erasing: int = 0
     batches: int = 0
     counts: dict[str, int] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -95,6 +107,7 @@ class SweepResult:
             "erasing": self.erasing,
             "batches": self.batches,
             "counts": self.counts,
+            "types": self.types,
         }
 
 
@@ -187,7 +200,7 @@ def _begin(
             if cursor.rowcount == 0:
                 raise SweepRunning
             return sweep
-        sweep_id, branch, after_at, after_id, counts, batches, destroyed, is_leased = row
+        sweep_id, branch, after_at, after_id, counts, types, batches, destroyed, is_leased = row
         if is_leased:
             raise SweepRunning
         sweep.result = SweepResult(
@@ -197,6 +210,7 @@ def _begin(
             destroyed=destroyed,
             batches=batches,
             counts=json.loads(counts),
+            types=json.loads(types),
         )
         sweep.branch = branch
         sweep.after = None if after_at is None else (after_at, after_id)
@@ -216,9 +230,10 @@ def _batch(sweep: _Sweep) -> bool:
             return _next_branch(sweep, cursor)
         done = destroy_facts(tenant_id=sweep.tenant_id, due=due, cause="sweep", cause_id=result.id)
         batch = result.batches + 1
-        counts = dict(result.counts)
+        counts, types = dict(result.counts), dict(result.types)
         for one in done.destroyed:
             counts[one.rule] = counts.get(one.rule, 0) + 1
+            types[one.type] = types.get(one.type, 0) + 1
         destroyed = result.destroyed + len(done.destroyed)
         last = due[-1]
         assert last.due_at is not None
@@ -229,6 +244,7 @@ def _batch(sweep: _Sweep) -> bool:
                 after_at=last.due_at,
                 after_id=last.fact_id,
                 counts=canonical(counts),
+                types=canonical(types),
                 batches=batch,
                 destroyed=destroyed,
             ),
@@ -249,7 +265,7 @@ def _batch(sweep: _Sweep) -> bool:
             )
     # What is told is what was committed.
     sweep.after = (last.due_at, last.fact_id)
-    result.batches, result.counts = batch, counts
+    result.batches, result.counts, result.types = batch, counts, types
     result.destroyed = result.due = destroyed
     return True
 
@@ -263,7 +279,9 @@ def _next_branch(sweep: _Sweep, cursor: Any) -> bool:
     result = sweep.result
     result.held = held_and_due(sweep.tenant_id)
     result.erasing = erasing_and_due(sweep.tenant_id)
-    cursor.execute(_END, sweep.parameters(status="done", why=None, held=result.held))
+    cursor.execute(
+        _END, sweep.parameters(status="done", why=None, held=result.held, erasing=result.erasing)
+    )
     if cursor.rowcount == 0:
         raise SweepRunning
     return False
@@ -278,21 +296,17 @@ def _let_go(sweep: _Sweep) -> None:
 
 
 def _dry_run(principal: Principal, batch_size: int) -> SweepResult:
-    """The same question page by page, nothing locked and nothing taken."""
+    """The same question, counted: nothing locked and nothing taken."""
     result = SweepResult(new_id(), True)
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
         for branch in BRANCHES:
-            after: tuple[datetime, str] | None = None
-            while due := due_facts(
-                principal.tenant_id, branch, after=after, limit=batch_size, lock=False
-            ):
-                result.batches += 1
-                result.due += len(due)
-                for one in due:
-                    result.counts[one.rule] = result.counts.get(one.rule, 0) + 1
-                last = due[-1]
-                assert last.due_at is not None
-                after = (last.due_at, last.fact_id)
+            found = 0
+            for rule, type, count in count_due(principal.tenant_id, branch):
+                found += count
+                result.counts[rule] = result.counts.get(rule, 0) + count
+                result.types[type] = result.types.get(type, 0) + count
+            result.due += found
+            result.batches += -(-found // batch_size)
         result.held = held_and_due(principal.tenant_id)
         result.erasing = erasing_and_due(principal.tenant_id)
         cursor.execute(
@@ -303,7 +317,9 @@ def _dry_run(principal: Principal, batch_size: int) -> SweepResult:
                 "by": principal.writer,
                 "due": result.due,
                 "held": result.held,
+                "erasing": result.erasing,
                 "counts": canonical(result.counts),
+                "types": canonical(result.types),
                 "batches": result.batches,
             },
         )

@@ -292,7 +292,11 @@ def unit_outside(
 ) -> HttpResponse:
     """For a handler that fetches from outside between transactions: the caller is found in a transaction of its own."""
     principal = in_transaction(lambda: authenticate(request))
-    answer = handler(_checked_call(declared, request, path, raw, principal, None))
+    try:
+        answer = handler(_checked_call(declared, request, path, raw, principal, None))
+    except LegalHoldActive as error:
+        _note_refusal(principal, declared.id, error)
+        raise
     return _json(answer.status, dumps(answer.body), answer.headers)
 
 

@@ -5,6 +5,7 @@ from django.urls import path
 from memory.api.views import erasures, holds, retention
 
 _ERASURE = "memory/erasures/<id:erasure_id>"
+_SWEEP = "memory/retention/sweeps/<id:sweep_id>"
 _HOLD = "memory/legal-holds/<id:hold_id>"
 
 urlpatterns = [
@@ -15,6 +16,8 @@ urlpatterns = [
         name="retention-simulate",
     ),
     path("memory/retention/sweeps", retention.Sweeps.as_view(), name="sweeps"),
+    path(f"{_SWEEP}/evidence", retention.SweepEvidence.as_view(), name="sweep-evidence"),
+    path(_SWEEP, retention.Sweep.as_view(), name="sweep"),
     path(
         "memory/retention/facts/<id:fact_id>",
         retention.FactRetention.as_view(),
@@ -22,6 +25,7 @@ urlpatterns = [
     ),
     path("memory/legal-holds", holds.LegalHolds.as_view(), name="holds"),
     path("memory/legal-holds/preview", holds.LegalHoldPreview.as_view(), name="hold-preview"),
+    path(f"{_HOLD}/review", holds.LegalHoldReview.as_view(), name="hold-review"),
     path(f"{_HOLD}/request-release", holds.LegalHoldRequest.as_view(), name="hold-request"),
     path(f"{_HOLD}/approve-release", holds.LegalHoldApproval.as_view(), name="hold-approve"),
     path(f"{_HOLD}/withdraw-release", holds.LegalHoldWithdrawal.as_view(), name="hold-withdraw"),

@@ -7,7 +7,10 @@ from memory.models.base import TenantModel
 
 
 class Sweep(TenantModel):
-    """One walk over what is due. `counts_text`: canonical JSON, rule → how many. A dry run destroys nothing."""
+    """One walk over what is due. `counts_text` (rule → facts), `types_text` (type → facts): canonical JSON.
+
+    A dry run destroys nothing.
+    """
 
     id = models.UUIDField(primary_key=True)
     is_dry_run = models.BooleanField()
@@ -20,7 +23,9 @@ class Sweep(TenantModel):
     due_count = models.BigIntegerField(default=0)
     destroyed_count = models.BigIntegerField(default=0)
     held_count = models.BigIntegerField(default=0)
+    erasing_count = models.BigIntegerField(default=0)
     counts_text = models.TextField(default="{}")
+    types_text = models.TextField(default="{}")
     branch = models.TextField(default="expired")
     after_at = models.DateTimeField(null=True)
     after_id = models.TextField(null=True)

@@ -1,4 +1,4 @@
-"""Reading the sweeps of a tenant, newest first."""
+"""Reading the sweeps of a tenant, newest first; one of them, and the evidence of what it destroyed."""
 
 import json
 from dataclasses import dataclass
@@ -8,15 +8,16 @@ from uuid import UUID
 
 from django.db import connection
 
+from memory.errors import NotFound
 from memory.instants import instant_text
 
 _COLUMNS = """id, is_dry_run, status, started_by, started_at, finished_at, stopped_because, batches, due_count,
-destroyed_count, held_count, counts_text"""
+destroyed_count, held_count, erasing_count, counts_text, types_text"""
 
 
 @dataclass(frozen=True, slots=True)
 class PastSweep:
-    """One sweep. `counts_text`: canonical JSON, rule → facts."""
+    """One sweep. `counts_text` (rule → facts) and `types_text` (type → facts) are canonical JSON."""
 
     id: UUID
     is_dry_run: bool
@@ -29,7 +30,9 @@ class PastSweep:
     due: int
     destroyed: int
     held: int
+    erasing: int
     counts_text: str
+    types_text: str
 
     def wire(self) -> dict[str, Any]:
         said: dict[str, Any] = {
@@ -43,7 +46,9 @@ class PastSweep:
             "due": self.due,
             "destroyed": self.destroyed,
             "held": self.held,
+            "erasing": self.erasing,
             "counts": json.loads(self.counts_text),
+            "types": json.loads(self.types_text),
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -69,3 +74,57 @@ def past_sweeps(
             },
         )
         return [PastSweep(*row) for row in cursor.fetchall()]
+
+
+def find_sweep(tenant_id: UUID, sweep_id: UUID) -> PastSweep:
+    """One sweep. Raises NotFound."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_COLUMNS} FROM sweep WHERE tenant_id = %s::uuid AND id = %s::uuid",
+            [tenant_id, sweep_id],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound
+    return PastSweep(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Destroyed:
+    """What is left of one fact that a sweep destroyed. `digest`: keyed, of its last content."""
+
+    fact_id: str
+    type: str
+    rule: str
+    first_written_at: datetime
+    due_at: datetime | None
+    revisions: int
+    digest: bytes | None
+    destroyed_at: datetime
+
+    def wire(self) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "factId": self.fact_id,
+            "type": self.type,
+            "rule": self.rule,
+            "firstWrittenAt": instant_text(self.first_written_at),
+            "dueAt": None if self.due_at is None else instant_text(self.due_at),
+            "revisions": self.revisions,
+            "contentDigest": None if self.digest is None else bytes(self.digest).hex(),
+            "destroyedAt": instant_text(self.destroyed_at),
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def evidence_of(
+    tenant_id: UUID, sweep_id: UUID, *, after: str | None, limit: int
+) -> list[Destroyed]:
+    """The evidence rows of one sweep, by the facts' ids; those after one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT fact_id, type, rule, first_written_at, due_at, revision_count, content_digest, destroyed_at "
+            "FROM destroyed_fact WHERE tenant_id = %(tenant)s::uuid AND cause_id = %(sweep)s::uuid "
+            "AND (%(after)s::text IS NULL OR fact_id > %(after)s::text) ORDER BY fact_id LIMIT %(limit)s::int",
+            {"tenant": tenant_id, "sweep": sweep_id, "after": after, "limit": limit},
+        )
+        return [Destroyed(*row) for row in cursor.fetchall()]

@@ -5,7 +5,7 @@ record and the purpose are bound in, so that a copy can't stand in for another.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from memory.canonical import canonical
+from memory.records import clock
 
 _NONCE_BYTES = 12
 
@@ -78,7 +79,11 @@ def open_for_undo(tenant_id: UUID, receipt: str) -> dict[str, str]:
             "WHERE tenant_id = %s::uuid AND receipt_number = %s::text AND purpose = 'undo'",
             [tenant_id, receipt],
         )
-        rows = cursor.fetchall()
+        return _opened(tenant_id, cursor.fetchall())
+
+
+def _opened(tenant_id: UUID, rows: Sequence[tuple[str, bytes, bytes]]) -> dict[str, str]:
+    """The values of copies that were sealed for an undo, by record id; of two the later."""
     cipher = AESGCM(settings.KINDMEM_STATE.sealing_key)
     return {
         record_id: cipher.decrypt(
@@ -111,3 +116,26 @@ def destroy_overdue(tenant_id: UUID, at: datetime, *, limit: int = 1000) -> int:
             {"tenant": tenant_id, "at": at, "limit": limit},
         )
         return cursor.rowcount
+
+
+_ONLY_FOR_UNDO = """
+SELECT s.record_id, s.nonce, s.ciphertext
+FROM record_hold k JOIN sealed_copy s ON s.tenant_id = k.tenant_id AND s.record_id = k.record_id AND s.purpose = 'undo'
+WHERE k.tenant_id = %(tenant)s::uuid AND k.hold_id = %(hold)s::uuid
+  AND NOT EXISTS (SELECT FROM record_value v WHERE v.tenant_id = k.tenant_id AND v.record_id = k.record_id)
+  AND NOT EXISTS (SELECT FROM sealed_copy o WHERE o.tenant_id = k.tenant_id AND o.record_id = k.record_id AND o.purpose = 'hold')
+ORDER BY s.record_id, s.sealed_at
+"""
+
+
+def keep_undo_copies(tenant_id: UUID, hold_id: UUID) -> int:
+    """Seal for a hold what only an undo keeps any more of the records that it names; how many.
+
+    Whatever the hold found stays when the undo's deadline comes.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_ONLY_FOR_UNDO, {"tenant": tenant_id, "hold": hold_id})
+        rows = cursor.fetchall()
+    values = _opened(tenant_id, rows)
+    seal_for_hold(tenant_id, values, clock.now())
+    return len(values)

@@ -87,3 +87,7 @@ def webhook_body(place: Place) -> dict[str, Any]:
 
 def webhook(place: Place) -> str:
     return str(place.make("POST", "/v1/memory/webhooks", webhook_body(place))["id"])
+
+
+def dry_run(place: Place) -> str:
+    return str(place.make("POST", "/v1/memory/retention/sweeps", {})["id"])

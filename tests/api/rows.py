@@ -31,6 +31,7 @@ from tests.api.makers_lifecycle import (
     api_key,
     api_key_body,
     complaint,
+    dry_run,
     erasure,
     erasure_body,
     hold,
@@ -311,10 +312,16 @@ ROWS: dict[str, Row] = {
     "memory.simulateRetention": Row(GOVERNORS | AUDITORS, body=lambda place: {}),
     "memory.explainRetention": Row(READERS, ids={"fact_id": fact}),
     "memory.listSweeps": Row(GOVERNORS | AUDITORS),
+    "memory.dryRunSweep": Row(GOVERNORS, 201, body=lambda place: {}),
+    "memory.getSweep": Row(GOVERNORS | AUDITORS, ids={"sweep_id": dry_run}),
+    "memory.listSweepEvidence": Row(GOVERNORS | AUDITORS, ids={"sweep_id": dry_run}),
     "memory.listHolds": Row(GOVERNORS | AUDITORS),
     "memory.placeHold": Row(GOVERNORS, 201, body=hold_body),
     "memory.previewHold": Row(GOVERNORS, body=lambda place: {"scope": {"subjects": ["nobody"]}}),
     "memory.getHold": Row(GOVERNORS | AUDITORS, ids={"hold_id": hold}),
+    "memory.reviewHold": Row(
+        GOVERNORS, ids={"hold_id": hold}, body=lambda place: {"reviewOn": "2090-01-01"}
+    ),
     # No API key takes part, and a session that has not just proved who it is is told so.
     "memory.requestHoldRelease": Row(
         MEMBERS_THAT_GOVERN, 409, ids={"hold_id": hold}, body=lambda place: {"reason": "closed"}

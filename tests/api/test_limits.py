@@ -91,7 +91,11 @@ pytestmark = pytest.mark.usefixtures("live_db")
 def _name_of(one: dict[str, Any]) -> str:
     """What tells one row of a list from another."""
     return str(
-        next(one[name] for name in ("id", "prefix", "runId", "type", "name", "size") if name in one)
+        next(
+            one[name]
+            for name in ("id", "prefix", "runId", "factId", "type", "name", "size")
+            if name in one
+        )
     )
 
 
@@ -100,6 +104,10 @@ def _add(endpoint: Endpoint, place: Place, url: str) -> None:
         place.make("POST", url, {"kind": "tool-call", "scope": place.scope()})
     elif endpoint.id == "memory.listWebhookDeliveries":
         assert place.client.post(url.replace("/deliveries", "/test")).status_code == 202
+    elif endpoint.id == "memory.listSweepEvidence":
+        # Another sweep's, which the list of this one does not have.
+        assert place.client.delete(f"/v1/memory/facts/{fact(place)}").status_code == 200
+        _sweep(place)
     else:
         MAKERS[endpoint.id](place)
 
@@ -116,6 +124,12 @@ def _filled(endpoint: Endpoint, place: Place) -> str:
         for _ in range(COUNT):
             _add(endpoint, place, url)
         return url
+    if endpoint.id == "memory.listSweepEvidence":
+        for _ in range(COUNT):
+            assert place.client.delete(f"/v1/memory/facts/{fact(place)}").status_code == 200
+        _sweep(place)
+        newest = place.client.get("/v1/memory/retention/sweeps").json()["data"][0]
+        return endpoint.route.url(sweep_id=newest["id"])
     for _ in range(COUNT):
         MAKERS[endpoint.id](place)
     return endpoint.route.url()

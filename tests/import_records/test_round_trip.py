@@ -225,6 +225,7 @@ def test_an_import_back_home_adds_nothing_and_revives_nothing(
 def test_what_was_held_is_held_after_an_import_and_stays_so(
     acme: TenantKit, other: TenantKit, app: Memory, tmp_path: Path
 ) -> None:
+    """M32, U13."""
     held = [app.remember("aisle", key=f"a.held_{n}")["id"] for n in range(3)]
     free = app.remember("free", key="a.free")["id"]
     first, second = hold(acme, *held), hold(acme, held[0])

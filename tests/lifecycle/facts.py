@@ -46,3 +46,20 @@ def value(kit: TenantKit, query: str, *parameters: Any) -> Any:
 
 def count(kit: TenantKit, table: str, condition: str = "true") -> int:
     return int(value(kit, f"SELECT count(*) FROM {table} WHERE {condition}"))
+
+
+def written_before(kit: TenantKit, *ids: str, type: str = "note", hours: int = 2) -> None:
+    """Facts as the product wrote them some hours ago, without their index: what is raced for is the head and its content."""
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute(
+            "WITH head AS (INSERT INTO fact (tenant_id, id, type, scope_text, current_version, created_at)"
+            " SELECT %(tenant)s::uuid, i, %(type)s::text, '{\"projectId\":\"p1\"}', 1, now() - %(hours)s::int * interval '1 hour'"
+            " FROM unnest(%(ids)s::text[]) i RETURNING id),"
+            " revision AS (INSERT INTO fact_revision (tenant_id, fact_id, version, revision_id, recorded_at, content_hash,"
+            " size_bytes, trust, attributed_kind, attributed_id, written_by, written_by_role)"
+            " SELECT %(tenant)s::uuid, id, 1, id, now() - %(hours)s::int * interval '1 hour', sha256('1'), 1, 'asserted',"
+            " 'service', 'k', 'service:k', 'app' FROM head RETURNING fact_id)"
+            " INSERT INTO fact_content (tenant_id, fact_id, version, content_text)"
+            " SELECT %(tenant)s::uuid, fact_id, 1, '1' FROM revision",
+            {"tenant": kit.id, "ids": list(ids), "type": type, "hours": hours},
+        )

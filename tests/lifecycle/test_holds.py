@@ -61,6 +61,8 @@ def remember(app: ApiClient, subject: str = "ann", **changes: Any) -> str:
         {"fact_types": ("held-type",)},
         {"run_ids": ("run-held",)},
         {"written_from": datetime(2020, 1, 1, tzinfo=UTC), "fact_types": ("held-type",)},
+        {"written_until": datetime(2090, 1, 1, tzinfo=UTC), "subject_ids": ("ann",)},
+        {"subject_ids": ("ann", "bob"), "fact_types": ("held-type",), "run_ids": ("run-held",)},
     ],
 )
 def test_a_hold_keeps_the_facts_its_scope_names_and_no_other(
@@ -82,6 +84,31 @@ def test_a_hold_keeps_the_facts_its_scope_names_and_no_other(
     age(acme, held.id, free.id)
     assert sweep(acme).destroyed == 1
     assert count(acme, "fact", f"id = '{held.id}'") == 1
+
+
+@pytest.mark.parametrize(
+    ("scope", "kept"),
+    [
+        ({"subject_ids": ("ann",)}, {"hers", "told"}),
+        ({"subject_ids": ("ann",), "run_ids": ("chat",)}, {"told"}),
+        ({"run_ids": ("chat",)}, {"told"}),
+        ({"written_until": datetime(2020, 1, 1, tzinfo=UTC)}, set()),
+        ({"written_from": datetime(2020, 1, 1, tzinfo=UTC)}, {"hers", "told", "his"}),
+        ({"fact_types": ("held-type",)}, set()),
+        ({"record_ids": ("his",)}, {"his"}),
+    ],
+)
+def test_a_hold_keeps_the_records_its_scope_names_and_no_other(
+    acme: TenantKit, app: ApiClient, scope: dict[str, Any], kept: set[str]
+) -> None:
+    entry = {"id": "e1", "kind": "user-message", "scope": {"userId": "ann"}, "payload": {}}
+    body_of(app.post("/v1/memory/runs/chat/log", entry), 201)
+    remember(app, id="hers", key="k.hers")
+    remember(app, id="told", key="k.told", evidence={"kind": "message", "ref": "e1"})
+    remember(app, "bob", id="his", key="k.his")
+    hold = place(acme, **scope)
+    assert hold.record_count == len(kept)
+    assert set(value(acme, "SELECT array_agg(record_id) FROM record_hold") or ()) == kept
 
 
 def test_later_facts_and_records_are_caught_at_write(acme: TenantKit, app: ApiClient) -> None:
@@ -180,6 +207,10 @@ def test_releasing_takes_two_signed_in_admins_who_just_proved_who_they_are(acme:
         "UPDATE legal_hold SET matter = 'another'",
         "DELETE FROM fact_hold",
         "UPDATE hold_item SET is_later = true",
+        "DELETE FROM legal_hold",
+        "DELETE FROM hold_item",
+        "DELETE FROM hold_release",
+        "DELETE FROM hold_refusal",
     ],
 )
 def test_the_database_lets_no_hold_go_without_two_people(acme: TenantKit, statement: str) -> None:
@@ -234,6 +265,12 @@ def test_holds_over_http(acme: TenantKit) -> None:
     assert placed["status"] == "active"
     assert body_of(admin.get(f"{HOLDS}/{placed['id']}"), 200) == placed
     assert body_of(admin.get(HOLDS, {"status": "active"}), 200)["data"] == [placed]
+    assert body_of(admin.get(HOLDS, {"status": "release-requested"}), 200)["data"] == []
+    reviewed = admin.post(f"{HOLDS}/{placed['id']}/review", {"reviewOn": "2091-01-01"})
+    assert body_of(reviewed, 200) == {**placed, "reviewOn": "2091-01-01"}
+    refusal(
+        admin.post(f"{HOLDS}/{placed['id']}/review", {"reviewOn": "2020-01-01"}), 400, "bad-input"
+    )
     refusal(admin.get(f"{HOLDS}/nothing"), 404, "hold-not-found")
     refusal(
         admin.post(f"{HOLDS}/{placed['id']}/request-release", {"reason": "x"}),

@@ -1,7 +1,7 @@
 """Sweeps: what is due goes whole and leaves evidence, what is kept or held stays, and a cut-off sweep is taken up."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from io import StringIO
 from typing import Any
 
@@ -15,6 +15,7 @@ from memory.actions.run_erasure import run_due_erasures
 from memory.actions.sweep_retention import SweepResult, sweep_retention
 from memory.errors import SweepOff, SweepRefused, SweepRunning
 from memory.fact_shape import Retention
+from memory.holds import HoldScope, NewHold, insert_hold
 from memory.housekeeping import JOBS
 from memory.retention import retention_basis
 from memory.tenancy import tenant_context
@@ -97,7 +98,25 @@ def test_a_deleted_fact_stays_for_its_days_of_grace(acme: TenantKit) -> None:
     assert sweep(acme).destroyed == 1
 
 
+def test_a_hold_keeps_what_is_expired_or_deleted_already_whatever_its_state(
+    acme: TenantKit,
+) -> None:
+    """M34."""
+    expired, deleted, both = (write(acme) for _ in range(3))
+    delete(acme, deleted.id)
+    delete(acme, both.id)
+    age(acme, expired.id, both.id)
+    ids = (expired.id, deleted.id, both.id)
+    with tenant_context(acme.id):
+        scope = HoldScope(fact_ids=ids)
+        insert_hold(acme.principal("admin"), NewHold("m", "r", scope, date(2090, 1, 1)))
+    for result in (sweep(acme, dry_run=True), sweep(acme)):
+        assert (result.due, result.held) == (0, 3)
+    assert count(acme, "fact_content") == 3
+
+
 def test_a_held_fact_is_left_and_counted(acme: TenantKit) -> None:
+    """M31, M34."""
     fact = write(acme, retention=Retention(legal_hold=True))
     age(acme, fact.id)
     assert (sweep(acme, dry_run=True).held, sweep(acme).held) == (1, 1)
@@ -162,6 +181,38 @@ def test_a_sweep_cut_off_after_any_batch_is_taken_up_and_its_evidence_is_exact(
     assert (again.destroyed, count(live_acme, "fact")) == (8, 0)
     assert count(live_acme, "destroyed_fact") == 8
     assert count(live_acme, "sweep") == 1
+
+
+@pytest.mark.parametrize("killed_in", range(1, 5))
+def test_a_sweep_cut_off_within_any_batch_leaves_nothing_of_it(
+    live_acme: TenantKit, monkeypatch: pytest.MonkeyPatch, killed_in: int
+) -> None:
+    ids = [write(live_acme).id for _ in range(8)]
+    age(live_acme, *ids)
+    told, log = [], module.append_governance
+
+    def killing(**entry: Any) -> Any:
+        told.append(entry)
+        if len(told) == killed_in:
+            raise Killed
+        return log(**entry)
+
+    monkeypatch.setattr(module, "append_governance", killing)
+    with pytest.raises(Killed):
+        sweep(live_acme, batch_size=2)
+    left = set(ids) - evidenced(live_acme)
+    assert len(left) == 8 - 2 * (killed_in - 1)
+    assert left == set(value(live_acme, "SELECT array_agg(id) FROM fact"))
+    assert sweep(live_acme, batch_size=2).destroyed == 8
+    assert evidenced(live_acme) == set(ids)
+    assert count(live_acme, "destroyed_fact") == 8
+    entries = "SELECT count(*) FROM log_entry WHERE position('sweep.batch' IN payload_text) > 0"
+    assert value(live_acme, entries) == 4
+
+
+def evidenced(kit: TenantKit) -> set[str]:
+    """The facts that evidence says were destroyed."""
+    return set(value(kit, "SELECT array_agg(fact_id) FROM destroyed_fact") or ())
 
 
 def test_one_sweep_a_tenant_runs_and_a_dead_one_is_taken_up_when_its_lease_ends(
@@ -236,10 +287,30 @@ def test_the_ladder_is_explained_for_each_fact(
     assert phrase in basis.sentence
 
 
+def test_what_a_sweep_did_is_read_over_http_with_its_evidence(acme: TenantKit) -> None:
+    admin, fact = acme.client("admin"), write(acme, type="mail")
+    age(acme, fact.id)
+    base = "/v1/memory/retention/sweeps"
+    asked = admin.post(base).json()
+    assert (asked["dryRun"], asked["due"], asked["types"]) == (True, 1, {"mail": 1})
+    assert admin.get(f"{base}/{asked['id']}").json() == asked
+    assert admin.get(f"{base}/{asked['id']}/evidence").json()["data"] == []
+    done = sweep(acme)
+    (row,) = admin.get(f"{base}/{done.id}/evidence").json()["data"]
+    assert (row["factId"], row["type"], row["rule"]) == (fact.id, "mail", "delete-after-days")
+    assert len(row["contentDigest"]) == 64
+    for path in ("nothing", "0190a3a0-0000-7000-8000-000000000000"):
+        assert admin.get(f"{base}/{path}").json()["error"]["code"] == "not-found"
+    for role in ("agent", "app"):
+        assert acme.client(role).get(f"{base}/{done.id}").status_code == 403
+    assert acme.client("auditor").post(base).status_code == 403
+
+
 @pytest.mark.parametrize("named_by", ["scope", "participant", "subject", "thread", "fact"])
 def test_what_an_open_erasure_is_about_is_left_to_it_and_counted(
     acme: TenantKit, named_by: str
 ) -> None:
+    """M35."""
     scopes = {
         "scope": {"userId": "ann"},
         "participant": {"projectId": "p1", "participantId": "ann"},
@@ -266,6 +337,7 @@ def test_what_an_open_erasure_is_about_is_left_to_it_and_counted(
     done = sweep(acme)
     for result in (dry, done):
         assert (result.due, result.erasing, result.held) == (1, 1, 0)
+    assert value(acme, "SELECT array_agg(erasing_count) FROM sweep") == [1, 1]
     assert count(acme, "fact", "id = 'about'") == 1
     assert count(acme, "fact", f"id = '{other.id}'") == 0
     run_due_erasures(system_principal(acme.id, acme.slug, id="eraser"))

@@ -324,6 +324,7 @@ class FactRefresh(ApiView):
             "fact-not-found",
             "refresh-handler-missing",
             "refresh-failed",
+            "legal-hold",
         ),
         tag=_TAG,
     )

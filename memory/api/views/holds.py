@@ -5,6 +5,7 @@ from typing import Any
 
 from memory.actions.place_hold import place_hold
 from memory.actions.release_hold import approve_release, request_release, withdraw_release
+from memory.actions.review_hold import review_hold
 from memory.api import parameters
 from memory.api.authentication import proved_at
 from memory.api.operation import Answer, ApiView, Call, operation
@@ -19,9 +20,9 @@ from memory.holds import (
     HoldScope,
     find_hold,
     list_holds,
-    preview,
 )
 from memory.instants import day, instant
+from memory.queries.hold_impact import count_named
 
 TAG = "Legal holds"
 _DAY = {"type": "string", "format": "date"}
@@ -52,6 +53,7 @@ PLACE_HOLD = Shape(
     )
 )
 PREVIEW_HOLD = Shape(shape({"scope": _SCOPE}, required=("scope",)))
+REVIEW_HOLD = Shape(shape({"reviewOn": _DAY}, required=("reviewOn",)))
 REQUEST_RELEASE = Shape(shape({"reason": _REASON}, required=("reason",)))
 HOLD: dict[str, Any] = {
     "type": "object",
@@ -79,7 +81,11 @@ _EXAMPLE = {
     "scope": {"subjects": ["ann"], "futureItems": True},
 }
 _RELEASE_ERRORS = ("hold-not-found", "permission-denied", "release-refused")
-_STATUS = parameters.choice("status", ("active", "released"), "Only those.")
+_STATUS = parameters.choice(
+    "status",
+    ("active", "release-requested", "released"),
+    "Only those; active is every one not released.",
+)
 
 
 def _scope_of(said: dict[str, Any]) -> HoldScope:
@@ -127,6 +133,7 @@ class LegalHolds(ApiView):
         found = list_holds(
             call.principal.tenant_id,
             is_released=None if status is None else status == "released",
+            is_requested=status == "release-requested",
             after=(position[0], position[1]) if position else None,
             limit=limit + 1,
         )
@@ -184,7 +191,7 @@ class LegalHoldPreview(ApiView):
     )
     def post(self, call: Call) -> Answer:
         call.principal.needs_role("admin", "owner")
-        facts, records = preview(call.principal.tenant_id, _scope_of(call.body["scope"]))
+        facts, records = count_named(call.principal.tenant_id, _scope_of(call.body["scope"]))
         return Answer(200, {"facts": facts, "records": records})
 
 
@@ -200,6 +207,27 @@ class LegalHold(ApiView):
     def get(self, call: Call) -> Answer:
         call.principal.needs_role("admin", "owner", "auditor")
         return Answer(200, find_hold(call.principal.tenant_id, call.path["hold_id"]).wire())
+
+
+class LegalHoldReview(ApiView):
+    @operation(
+        id="memory.reviewHold",
+        summary="Say that a hold is still needed, until the next review (admin)",
+        ability="write",
+        body=REVIEW_HOLD,
+        answers={200: HOLD},
+        changes=True,
+        errors=("bad-input", "unknown-field", *_RELEASE_ERRORS),
+        example={"reviewOn": "2090-01-01"},
+        tag=TAG,
+    )
+    def post(self, call: Call) -> Answer:
+        hold = review_hold(
+            principal=call.principal,
+            hold_id=call.path["hold_id"],
+            review_on=day(call.body["reviewOn"]),
+        )
+        return Answer(200, hold.wire())
 
 
 class LegalHoldRequest(ApiView):

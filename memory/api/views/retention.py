@@ -1,14 +1,17 @@
 """Retention over HTTP: the tenant's default, what a change would do, why one fact is kept, what sweeps did. For admins."""
 
 from typing import Any
+from uuid import UUID
 
 from memory.actions.set_retention import RetentionSettings, retention_settings, set_retention
+from memory.actions.sweep_retention import sweep_retention
 from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, always, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
 from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
-from memory.queries.sweeps import PastSweep, past_sweeps
+from memory.errors import NotFound
+from memory.queries.sweeps import Destroyed, PastSweep, evidence_of, find_sweep, past_sweeps
 from memory.retention import MOST_DAYS, retention_basis, simulate
 
 TAG = "Retention"
@@ -55,7 +58,25 @@ SWEEP = {
         "due": _COUNT,
         "destroyed": _COUNT,
         "held": _COUNT,
+        "erasing": _COUNT,
         "counts": {"type": "object", "additionalProperties": _COUNT},
+        "types": {"type": "object", "additionalProperties": _COUNT},
+    },
+}
+
+
+DESTROYED = {
+    "type": "object",
+    "required": ["factId", "type", "rule", "firstWrittenAt", "revisions", "destroyedAt"],
+    "properties": {
+        "factId": ID,
+        "type": TEXT,
+        "rule": TEXT,
+        "firstWrittenAt": INSTANT,
+        "dueAt": INSTANT,
+        "revisions": _COUNT,
+        "contentDigest": TEXT,
+        "destroyedAt": INSTANT,
     },
 }
 
@@ -143,6 +164,57 @@ class FactRetention(ApiView):
         return Answer(200, retention_basis(call.principal, call.path["fact_id"]).wire())
 
 
+def _sweep(call: Call) -> PastSweep:
+    """Raises NotFound."""
+    call.principal.needs_role("admin", "owner", "auditor")
+    try:
+        wanted = UUID(call.path["sweep_id"])
+    except ValueError:
+        raise NotFound from None
+    return find_sweep(call.principal.tenant_id, wanted)
+
+
+class Sweep(ApiView):
+    @operation(
+        id="memory.getSweep",
+        summary="What one sweep did (admin)",
+        ability="read",
+        answers={200: SWEEP},
+        errors=("not-found", "permission-denied"),
+        tag=TAG,
+    )
+    def get(self, call: Call) -> Answer:
+        return Answer(200, _sweep(call).wire())
+
+
+class SweepEvidence(ApiView):
+    @operation(
+        id="memory.listSweepEvidence",
+        summary="The evidence of what one sweep destroyed, a row a fact (admin)",
+        description="By the facts' ids. The digest is keyed: it proves a copy that somebody kept, and gives nothing away.",
+        ability="read",
+        query=(parameters.LIMIT, parameters.CURSOR),
+        answers={200: page_of(DESTROYED)},
+        errors=("bad-input", "unknown-field", "not-found", "permission-denied"),
+        tag=TAG,
+    )
+    def get(self, call: Call) -> Answer:
+        sweep, limit = _sweep(call), call.query["limit"]
+        filters = {"sweep": str(sweep.id)}
+        position = read_cursor(call.principal, "sweepEvidence", filters, call.query["cursor"])
+        found = evidence_of(
+            call.principal.tenant_id,
+            sweep.id,
+            after=position[0] if position else None,
+            limit=limit + 1,
+        )
+
+        def cursor_after(one: Destroyed) -> str:
+            return make_cursor(call.principal, "sweepEvidence", filters, [one.fact_id])
+
+        return Answer(200, page(found, limit, render=Destroyed.wire, next_cursor=cursor_after))
+
+
 class Sweeps(ApiView):
     @operation(
         id="memory.listSweeps",
@@ -167,3 +239,18 @@ class Sweeps(ApiView):
             return make_cursor(call.principal, "listSweeps", {}, [sweep.started_at, sweep.id])
 
         return Answer(200, page(found, limit, render=PastSweep.wire, next_cursor=cursor_after))
+
+    @operation(
+        id="memory.dryRunSweep",
+        summary="Ask what a sweep would destroy now, and destroy nothing (admin)",
+        description="The same question as a sweep's, with the same counts. Sweeps themselves are the worker's, once an hour.",
+        ability="write",
+        answers={201: SWEEP},
+        changes=True,
+        errors=("permission-denied",),
+        tag=TAG,
+    )
+    def post(self, call: Call) -> Answer:
+        call.principal.needs_role("admin", "owner")
+        result = sweep_retention(principal=call.principal, dry_run=True)
+        return Answer(201, find_sweep(call.principal.tenant_id, result.id).wire())
