@@ -25,6 +25,7 @@ from memory.errors import (
     RetentionViolation,
     UndoClosed,
 )
+from memory.holds import note_refusal
 from memory.queries.records import record_by_id
 from memory.records.receipts import Receipt
 from memory.records.record import Record
@@ -67,11 +68,16 @@ def correctable_record(visit: Visit, record_id: str) -> Record:
 def done_once(
     visit: Visit, act: Callable[[], str], refused: Callable[[DomainError], HttpResponse]
 ) -> HttpResponse:
-    """Do it, once; what can't be done comes back as the form with the text kept, and nothing half done."""
+    """Do it, once; what can't be done comes back as the form with the text kept, and nothing half done.
+
+    What a hold refused is noted, after what was begun has been rolled back.
+    """
     try:
         with transaction.atomic():
             return sent_once(visit, act)
     except _SHOWN_WITH_THE_FORM as error:
+        if isinstance(error, LegalHoldActive):
+            note_refusal(visit.principal, "page", error.ids)
         return refused(error)
 
 
@@ -92,6 +98,13 @@ def conflict(visit: Visit, error: DomainError | None) -> dict[str, Any]:
     """What the form says about a refusal: what stands there now, when somebody else was first."""
     if error is None:
         return {"error": None}
+    if isinstance(error, LegalHoldActive):
+        return {
+            "error": _(
+                "It has to stay as it is for a legal reason. You can still have it forgotten: then no agent uses it."
+            ),
+            "title": _("It can't be changed now"),
+        }
     if not isinstance(error, RecordChanged) or error.active_id is None:
         return {"error": str(error)}
     return {"error": str(error), "now": remembered(record_by_id(visit.principal, error.active_id))}

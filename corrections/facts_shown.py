@@ -7,8 +7,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from corrections.retention_words import window_words
 from corrections.words import Badge
 from memory.fact_shape import FactView
+from memory.retention import RetentionBasis, Windows
 
 PREVIEW_MAX = 1000
 _BADGES = {
@@ -119,30 +121,56 @@ def scope_lines(fact: FactView) -> list[tuple[str, str]]:
     return [(names[key], id) for key, id in fact.scope.items() if key in names]
 
 
-def ladder(fact: FactView) -> list[tuple[str, str, bool]]:
-    """Why it is kept: each step in order, what it says here, and which one decides."""
-    kept, ends = fact.keep_ends_at, fact.expires_at
-    is_removed = badge_of(fact) is _BADGES["removed"]
-    steps = [
-        (_("Legal hold"), _("yes") if fact.is_held else _("none"), fact.is_held),
-        (
-            _("Must be kept until"),
-            _day(kept) if kept is not None and fact.is_kept else _("none"),
-            fact.is_kept and not fact.is_held,
+def ladder(basis: RetentionBasis) -> list[tuple[str, str, bool]]:
+    """Why it is kept: each rung in order, what it says here, and which one decides."""
+    deciding = "legal-hold" if basis.hold_ids else _RUNGS.get(basis.rule, basis.rule)
+    said = {
+        "legal-hold": (_("Legal hold"), _("yes") if basis.hold_ids else _("none")),
+        "erasure": (
+            _("Erasure"),
+            _("it is being taken away") if basis.rule == "erasure" else _("none"),
         ),
-        (
+        "fact": (_("The fact itself says"), _own_words(basis)),
+        "type-policy": (_("The rule of its type"), _windows(basis.type_windows)),
+        "tenant-default": (_("The workspace's default"), _windows(basis.default_windows)),
+        "deleted": (
             _("Removed"),
-            _("yes, erased by the next sweep") if is_removed else _("no"),
-            is_removed and not fact.is_held and not fact.is_kept,
+            _("yes, destroyed by a sweep to come") if basis.rule == "deleted" else _("no"),
         ),
-        (
-            _("Last day"),
-            _day(ends) if ends is not None else _("none"),
-            ends is not None and not fact.is_held and not fact.is_kept and not is_removed,
+        "unverified-window": (
+            _("Not checked"),
+            _("read until %(day)s, unless somebody checks it")
+            % {"day": _day(basis.unverified_until)}
+            if basis.unverified_until is not None
+            else _("does not apply"),
         ),
+        "none": (_("Otherwise"), _("kept until it is removed")),
+    }
+    return [
+        (name, _with_end(says, basis) if rung == deciding else says, rung == deciding)
+        for rung, (name, says) in said.items()
     ]
-    is_decided = any(decides for _name, _says, decides in steps)
-    return [*steps, (_("Otherwise"), _("kept until it is removed"), not is_decided)]
+
+
+_RUNGS = {"fact-keep-until": "fact", "fact-keep-days": "fact"}
+
+
+def _own_words(basis: RetentionBasis) -> str:
+    if basis.own.keep_until is not None:
+        return _("kept until %(day)s") % {"day": _day(basis.own.keep_until)}
+    return _windows((basis.own.keep_days, None))
+
+
+def _windows(windows: Windows) -> str:
+    return window_words(*windows) if any(windows) else _("nothing")
+
+
+def _with_end(says: str, basis: RetentionBasis) -> str:
+    """What the deciding rung says, with the day on which it ends."""
+    is_said = basis.rule in ("fact-keep-until", "unverified-window")
+    if basis.hold_ids or basis.until is None or is_said:
+        return says
+    return _("%(says)s: until %(day)s") % {"says": says, "day": _day(basis.until)}
 
 
 def _day(moment: object) -> str:

@@ -179,6 +179,13 @@ class WorkspaceForm(forms.Form):
         max_value=HOURS_MAX,
         help_text=_("0 to 720; 24 is usual. 0: nothing can be undone."),
     )
+    cooling_hours = forms.IntegerField(
+        label=_("Hours before a new admin counts for releasing a legal hold"),
+        required=False,
+        min_value=0,
+        max_value=HOURS_MAX,
+        help_text=_("0 to 720; 24 is usual. A shorter time counts once the one before it is over."),
+    )
 
 
 class MemoryFilter(FilterForm):

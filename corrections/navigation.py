@@ -56,6 +56,12 @@ def _offered(visit: "Visit") -> list[tuple[str, str]]:
             (_("Access log"), "access-log"),
             (_("Register"), "register"),
         ]
+    if visit.may("auditor"):
+        links += [
+            (_("Holds"), "holds"),
+            (_("Retention"), "retention"),
+            (_("Sweeps"), "sweeps"),
+        ]
     if not visit.is_guest:
         links.append((_("Settings"), "settings"))
     return links

@@ -5,6 +5,7 @@ what the link lets them do, and what needs an account.
 """
 
 import time
+from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from allauth.account.authentication import get_authentication_records
@@ -17,13 +18,21 @@ from corrections.views.refused import kept_fields
 from corrections.visit import NEXT, Visit
 
 
+def proved_at(request: HttpRequest) -> datetime | None:
+    """When the reader last signed in or proved that it is them."""
+    if not request.user.is_authenticated:
+        return None
+    proofs = get_authentication_records(request, request.user)
+    latest = max((proof["at"] for proof in proofs), default=None)
+    return None if latest is None else datetime.fromtimestamp(latest, UTC)
+
+
 def is_proved(request: HttpRequest) -> bool:
     """Whether the reader signed in, or proved that it is them, within the last five minutes."""
-    if not request.user.is_authenticated:
-        return False
-    proofs = get_authentication_records(request, request.user)
-    latest = max((proof["at"] for proof in proofs), default=0.0)
-    return bool(time.time() - latest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
+    at = proved_at(request)
+    return (
+        at is not None and time.time() - at.timestamp() < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
+    )
 
 
 def proof_wanted(visit: Visit) -> HttpResponse | None:

@@ -68,6 +68,8 @@ def who_uses(state: str, record: Record) -> str:
         and record.observations < ENOUGH_OBSERVATIONS
     ):
         return _("Agents ask you before they rely on it.")
+    if state in ("out-of-date", "replaced") and record.hold_count and record.value_text is None:
+        state = "sealed"
     return {
         "disputed": _("Agents are told that you disagree, and ask before they use it."),
         "system": _("Agents check it with the system it came from before they use it."),

@@ -4,11 +4,16 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from corrections.views import (
     admin_erasures,
+    admin_hold_place,
+    admin_hold_release,
+    admin_holds,
     admin_keys,
     admin_members,
     admin_overview,
+    admin_retention,
     admin_routes,
     admin_sources,
+    admin_sweeps,
     admin_types,
     admin_webhook_acts,
     admin_webhooks,
@@ -28,6 +33,31 @@ _webhooks: list[URLPattern | URLResolver] = [
     path(f"{_WEBHOOK}/remove", admin_webhook_acts.delete_webhook, name="remove-webhook"),
 ]
 
+_holds: list[URLPattern | URLResolver] = [
+    path("", admin_holds.holds, name="holds"),
+    path("new/", admin_hold_place.matter, name="place-hold"),
+    path("new/scope/", admin_hold_place.scope, name="place-hold-scope"),
+    path("new/preview/", admin_hold_place.preview, name="place-hold-preview"),
+    path("<uuid:hold_id>/", admin_holds.hold, name="hold"),
+    path("<uuid:hold_id>/review", admin_holds.review, name="review-hold"),
+    path("<uuid:hold_id>/release/", admin_hold_release.ask_release, name="ask-release"),
+    path("<uuid:hold_id>/approve/", admin_hold_release.approve, name="approve-release"),
+    path("<uuid:hold_id>/withdraw", admin_hold_release.withdraw, name="withdraw-release"),
+]
+
+_retention: list[URLPattern | URLResolver] = [
+    path("", admin_retention.retention, name="retention"),
+    path("rule/", admin_retention.rule, name="retention-rule"),
+    path("rule/preview/", admin_retention.preview, name="retention-preview"),
+]
+
+_sweeps: list[URLPattern | URLResolver] = [
+    path("", admin_sweeps.sweeps, name="sweeps"),
+    path("dry-run", admin_sweeps.dry_run, name="dry-run"),
+    path("switch", admin_sweeps.switch, name="switch-sweeping"),
+    path("<uuid:sweep_id>/", admin_sweeps.sweep, name="sweep"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", admin_overview.overview, name="admin-overview"),
     path("workspace/", admin_workspace.workspace, name="workspace"),
@@ -40,6 +70,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("members/new", admin_members.new_member, name="new-member"),
     path("members/<uuid:member_id>/", admin_members.member, name="member"),
     path("members/<uuid:member_id>/end", admin_members.end, name="end-member"),
+    path("holds/", include(_holds)),
+    path("retention/", include(_retention)),
+    path("sweeps/", include(_sweeps)),
     path("erasures/", admin_erasures.erasures, name="erasures"),
     path("erasures/new", admin_erasures.new_erasure, name="new-erasure"),
     path("erasures/ledger", admin_erasures.ledger, name="erasure-ledger"),

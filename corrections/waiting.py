@@ -105,6 +105,14 @@ def _failed_sweeps(n: int) -> str:
     ) % {"n": n}
 
 
+def _sweeping_is_off(n: int) -> str:
+    return ngettext(
+        "Sweeping is switched off: nothing that is due is destroyed",
+        "Sweeping is switched off: nothing that is due is destroyed",
+        n,
+    )
+
+
 _OPEN_RELEASES = "SELECT count(*) FROM hold_release WHERE tenant_id = %(tenant)s::uuid AND decision IS NULL AND requested_by"
 _UNFINISHED = "SELECT count(*) FROM erasure WHERE tenant_id = %(tenant)s::uuid AND status <> 'completed' AND last_error IS"
 
@@ -132,6 +140,11 @@ WAITS: list[Wait] = [
         "SELECT count(*) FROM legal_hold WHERE tenant_id = %(tenant)s::uuid AND released_at IS NULL AND review_on < current_date",
         "holds",
         _holds_to_review,
+    ),
+    Wait(
+        "SELECT count(*) FROM tenant WHERE id = %(tenant)s::uuid AND (settings -> 'retention' ->> 'sweepIsOff')::bool",
+        "sweeps",
+        _sweeping_is_off,
     ),
     Wait(f"{_UNFINISHED} NOT NULL", "erasures", _stopped_erasures, "✗", "bad"),
     Wait(f"{_UNFINISHED} NULL", "erasures", _running_erasures, "…", "info"),

@@ -91,3 +91,14 @@ def fell_with(principal: Principal, receipt: Receipt) -> int:
             },
         )
         return int(cursor.fetchone()[0])
+
+
+def is_kept_sealed(principal: Principal, receipt: Receipt) -> bool:
+    """Whether a legal hold keeps a sealed copy of what the receipt is about."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM sealed_copy s WHERE s.tenant_id = %(tenant)s::uuid AND s.purpose = 'hold' "
+            "AND s.record_id = ANY(%(ids)s::text[]))",
+            {"tenant": principal.tenant_id, "ids": [receipt.record_id, *receipt.before_ids]},
+        )
+        return bool(cursor.fetchone()[0])

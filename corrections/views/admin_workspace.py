@@ -1,10 +1,11 @@
-"""What admins set for the whole workspace's pages: for now, how long what people do can be undone."""
+"""What admins set for the whole workspace: how long what people do can be undone, how new an admin may be to release a hold."""
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from corrections.actions.set_cooling_off import set_cooling_off, set_hours_of
 from corrections.actions.set_undo_window import set_undo_window, undo_hours_of
 from corrections.forms import WorkspaceForm
 from corrections.htmx import render_page
@@ -18,13 +19,17 @@ def workspace(visit: Visit) -> HttpResponse:
     request = visit.request
     hours = undo_hours_of(visit.principal)
     form = WorkspaceForm(
-        request.POST if request.method == "POST" else None, initial={"undo_hours": hours}
+        request.POST if request.method == "POST" else None,
+        initial={"undo_hours": hours, "cooling_hours": set_hours_of(visit.principal)},
     )
     if request.method == "POST" and form.is_valid():
         wanted = proof_wanted(visit)
         if wanted is not None:
             return wanted
         set_undo_window(principal=visit.principal, hours=form.cleaned_data["undo_hours"])
+        cooling = form.cleaned_data["cooling_hours"]
+        if cooling is not None:
+            set_cooling_off(principal=visit.principal, hours=cooling)
         messages.success(request, _("Saved."))
         return HttpResponseRedirect(request.path)
     status = 422 if form.errors else 200

@@ -23,6 +23,7 @@ from memory.errors import BadInput, FactNotFound
 from memory.fact_shape import FactView
 from memory.hashing import tag
 from memory.queries.facts import FactFilters, fact_revisions, list_facts
+from memory.retention import retention_basis
 
 FACTS_A_PAGE = 40
 REVISIONS_A_PAGE = 10
@@ -129,7 +130,7 @@ def _page(visit: Visit, current: FactView, form: ReasonForm, status: int = 200) 
         "is_cut": is_cut,
         "content_hash": tag(current.content_hash) if current.content_hash else None,
         "scope": scope_lines(current),
-        "ladder": ladder(current),
+        "ladder": ladder(retention_basis(visit.principal, current.id)),
         "revisions": revisions_shown(on_page, history),
         "names": names_of(visit.principal, [*people_of(on_page), writer_of(current)]),
         "older": address(request, before=on_page[-1].version) if has_more else None,

@@ -24,6 +24,7 @@ from corrections.views.me_memory import quote_of, quoted_entry
 from corrections.visit import Visit, in_tenant
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput
+from memory.retention import retention_basis
 
 FACTS_A_PAGE = 30
 REVISIONS_A_PAGE = 10
@@ -101,7 +102,7 @@ def fact(visit: Visit, fact_id: str) -> HttpResponse:
         "is_cut": is_cut,
         "quoted": quoted,
         "quote": quote_of(quoted),
-        "ladder": ladder(current),
+        "ladder": ladder(retention_basis(visit.principal, fact_id)),
         "revisions": revisions_shown(on_page, history),
         "names": names_of(visit.principal, [*people_of(on_page), writer_of(current)]),
         "older": f"?before={on_page[-1].version}" if len(history) > REVISIONS_A_PAGE else None,

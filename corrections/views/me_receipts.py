@@ -10,7 +10,13 @@ from django.views.decorators.http import require_GET
 from corrections.htmx import render_page
 from corrections.once import new_key
 from corrections.paging import address
-from corrections.queries.my_receipts import fell_with, my_receipt, my_receipts, values_of
+from corrections.queries.my_receipts import (
+    fell_with,
+    is_kept_sealed,
+    my_receipt,
+    my_receipts,
+    values_of,
+)
 from corrections.remembered import key_words, scope_words, value_words
 from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
@@ -51,6 +57,7 @@ def receipt_page(visit: Visit, number: str, *, error: DomainError | None = None)
         and found.undo_until > now,
         "is_over": found.undo_until is not None and found.undo_until <= now,
         "others": max(0, len(found.before_ids) - 1),
+        "is_kept_sealed": is_kept_sealed(visit.principal, found),
         "fell": fell_with(visit.principal, found),
     }
     status = 200 if error is None else 409

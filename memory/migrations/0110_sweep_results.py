@@ -6,7 +6,7 @@ from memory.sql_migration import sql_migration
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0151_route_pages")]
+    dependencies = [("memory", "0101_webhooks")]
     operations = [
         sql_migration(
             __file__,

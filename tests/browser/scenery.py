@@ -1,6 +1,8 @@
 """A workspace with something on every page, through the product's own routes and actions."""
 
+import re
 from dataclasses import dataclass
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db import connection
@@ -9,11 +11,12 @@ from corrections.page_links import make_page_link
 from memory.access import system_principal
 from memory.actions.run_erasure import run_erasure
 from memory.actions.run_verifications import run_verifications
+from memory.actions.sweep_retention import sweep_retention
 from memory.erasure.ledger import unfinished
 from memory.models import Member
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
-from tests.pages.people import Person, an_operator, person, stranger
+from tests.pages.people import Person, an_operator, person, settled, stranger
 from tests.records.builders import a_record, an_inference, body_of
 
 LONG_WORD = "w" * 5000
@@ -95,6 +98,7 @@ def scenery(kit: TenantKit) -> Scenery:
     run_erasure(principal=system_principal(kit.id, kit.slug, id="eraser"), erasure_id=of_erin)
     fact_revealed = auditor.post(f"audit/fact/{fact}/", {"reason": "complaint"})["Location"]
     hook = _webhook(kit)
+    hold, released, sweep = _held(kit, admin)
     pages = {
         "memory": (ann, "memory/"),
         "memory-none-matches": (ann, "memory/?q=zebra"),
@@ -171,6 +175,27 @@ def scenery(kit: TenantKit) -> Scenery:
         "source": (admin, source),
         "source-new": (admin, "admin/sources/new"),
         "routes": (admin, "admin/routes/"),
+        "holds": (admin, "admin/holds/"),
+        "holds-none-matches": (auditor, "admin/holds/?review=due"),
+        "hold": (admin, hold),
+        "hold-memories": (auditor, f"{hold}?kind=record"),
+        "hold-released": (auditor, released),
+        "hold-matter": (admin, "admin/holds/new/"),
+        "hold-scope": (admin, "admin/holds/new/scope/?matter=Lee+v.+Acme"),
+        "hold-preview": (
+            admin,
+            "admin/holds/new/preview/?matter=Lee+v.+Acme&subjects=ann&future=on",
+        ),
+        "hold-ask-release": (admin, f"{hold}release/"),
+        "hold-approve": (person(kit, "owner"), f"{hold}approve/"),
+        "retention": (admin, "admin/retention/"),
+        "retention-rule": (admin, "admin/retention/rule/?type=note"),
+        "retention-preview": (
+            admin,
+            "admin/retention/rule/preview/?type=travel-profile&delete_after_days=90",
+        ),
+        "sweeps": (admin, "admin/sweeps/"),
+        "sweep": (auditor, sweep),
         "workspace": (admin, "admin/workspace/"),
         "reviews": (admin, "admin/reviews/"),
         "reviews-none-matches": (admin, "admin/reviews/?kind=fact"),
@@ -280,3 +305,35 @@ def _facts(kit: TenantKit) -> str:
     noted = {**first, "type": "ملاحظة", "content": "يفضل الرحلات الصباحية 7:30"}
     body_of(agent.post("/v1/memory/facts", noted), 201)
     return str(fact)
+
+
+def _held(kit: TenantKit, admin: Person) -> tuple[str, str, str]:
+    """Paths of a hold whose release is asked for, of one that is released, and of a sweep that destroyed something."""
+    app, first = kit.client("app", users=["zoe"]), settled(person(kit, "admin"))
+    for number in range(3):
+        note = {"type": "note", "scope": {"userId": "zoe"}, "content": f"step {number}"}
+        kept = body_of(app.post("/v1/memory/facts", note), 201)["id"]
+    body_of(
+        app.post("/v1/memory/records", a_record("nuts", subject="zoe", key="food.allergy")), 201
+    )
+    fact = body_of(app.post("/v1/memory/facts", {**note, "type": "call", "id": "overdue"}), 201)[
+        "id"
+    ]
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE fact SET expires_at = now() - interval '1 hour' WHERE id = %s", [fact]
+        )
+    worker = system_principal(kit.id, kit.slug, id="sweeper")
+    swept = sweep_retention(principal=worker).id
+    settled(admin)
+    paths = []
+    for matter in ("Zoe v. Acme \u202e2026", "Closed case"):
+        asked = f"admin/holds/new/preview/?{urlencode({'matter': matter, 'subjects': 'zoe', 'future': 'on'})}"
+        placed = admin.post(asked, {"reason": "A letter from counsel.", "review_on": "2090-01-01"})
+        paths.append(placed["Location"])
+        admin.post(f"{paths[-1]}release/", {"reason": "The case is settled."})
+    assert app.delete(f"/v1/memory/facts/{kept}").status_code == 409
+    seen = first.get(f"{paths[1]}approve/").content.decode()
+    fields = dict(re.findall(r'name="(seal|once)" value="([^"]*)"', seen))
+    assert first.post(f"{paths[1]}approve/", fields).status_code == 302
+    return paths[0], paths[1], f"admin/sweeps/{swept}/"

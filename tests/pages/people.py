@@ -8,6 +8,7 @@ from typing import Any
 
 from allauth.account.internal.flows.login import record_authentication
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
@@ -90,3 +91,13 @@ def text_of(response: HttpResponse) -> str:
     """What a reader reads: the body without tags, spaces folded."""
     body = re.sub(r"<(script|style|head)\b.*?</\1>", " ", response.content.decode(), flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
+
+
+def settled(made: Person, *, hours: int = 48) -> Person:
+    """The same person, with a role that was granted that long ago: the cooling-off time is over."""
+    with tenant_context(made.kit.id), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE member SET role_granted_at = now() - %s::int * interval '1 hour' WHERE user_id = %s::int",
+            [hours, made.user_id],
+        )
+    return made
