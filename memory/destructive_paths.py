@@ -34,10 +34,18 @@ PATHS: tuple[DestructivePath, ...] = (
     DestructivePath("erasure-of-facts", "facts", "refused", "memory/erasure/stores.py"),
     DestructivePath("erasure-of-records", "records", "refused", "memory/erasure/stores.py"),
     DestructivePath("erasure-of-payloads", "payloads", "refused", "memory/erasure/payloads.py"),
+    DestructivePath("rejection-of-a-fact", "facts", "refused", "memory/actions/discard_fact.py"),
+    DestructivePath(
+        "roll-back-of-facts", "facts", "left", "memory/actions/roll_back_quarantine.py"
+    ),
     DestructivePath("remember", "records", "refused", "memory/actions/remember.py"),
     DestructivePath("correct", "records", "refused", "memory/actions/correct.py"),
     DestructivePath("import", "records", "refused", "memory/actions/import_record.py"),
     DestructivePath("undo", "records", "refused", "memory/actions/undo_receipt.py"),
+    DestructivePath("approval", "records", "refused", "memory/records/admitting.py"),
+    DestructivePath("rejection", "records", "sealed", "memory/actions/reject_review.py"),
+    DestructivePath("complaint", "records", "sealed", "memory/records/complaints.py"),
+    DestructivePath("roll-back", "records", "sealed", "memory/actions/roll_back_quarantine.py"),
     DestructivePath("forget", "records", "sealed", "memory/actions/forget_record.py"),
     DestructivePath("cascade", "records", "sealed", "memory/records/ending.py"),
     DestructivePath("expiry", "records", "sealed", "memory/actions/expire_overdue.py"),

@@ -31,7 +31,7 @@ from tests.lifecycle.facts import age, count, value, write
 from tests.lifecycle.people import member
 from tests.lifecycle.test_holds import find, place, release
 from tests.lifecycle.test_sweep import sweep
-from tests.records.builders import a_record, body_of, refusal
+from tests.records.builders import a_record, an_inference, body_of, refusal
 from tests.records.conftest import ANN, RECORDS, Memory
 
 SECRET = "what the hold keeps"
@@ -254,6 +254,61 @@ def _undo_purge(scene: Scene) -> None:
         assert destroy_overdue(scene.kit.id, later) == 1
 
 
+def _let_wait(scene: Scene, table: str) -> None:
+    """Let the held thing wait for a decision."""
+    with tenant_context(scene.kit.id), connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {table} SET review = 'pending', review_reason = 'wide'")
+
+
+def _decide(scene: Scene, path: str) -> Any:
+    return scene.kit.client("admin").post(f"/v1/memory/reviews/{path}", {})
+
+
+def _rejection_of_a_fact(scene: Scene) -> None:
+    scene.hold_fact()
+    _let_wait(scene, "fact")
+    refused(_decide(scene, f"fact/{HELD}/reject"))
+
+
+def _approval(scene: Scene) -> None:
+    scene.hold_record()
+    agent_key = scene.kit.client("agent", users=["ann"])
+    said = an_inference("new", key="k.held", bindings={"trip_id": "T1"}, level="instance")
+    waits = body_of(agent_key.post(RECORDS, said), 202)["id"]
+    refused(_decide(scene, f"record/{waits}/approve"))
+
+
+def _rejection(scene: Scene) -> None:
+    scene.hold_record()
+    _let_wait(scene, "memory_record")
+    body_of(_decide(scene, f"record/{HELD}/reject"), 200)
+
+
+def _complaint(scene: Scene) -> None:
+    scene.hold_record()
+    told = body_of(scene.app.client.post(f"{RECORDS}/{HELD}/routes/wrong-person", {}), 200)
+    body_of(_decide(scene, f"withdrawal/{told['receipt']['number']}/approve"), 200)
+
+
+def _roll_back(scene: Scene) -> None:
+    scene.hold_record()
+    _roll_back_the_key(scene)
+
+
+def _roll_back_of_facts(scene: Scene) -> None:
+    scene.hold_fact()
+    assert _roll_back_the_key(scene) == {"held": 1}
+
+
+def _roll_back_the_key(scene: Scene) -> dict[str, int]:
+    admin, token = scene.kit.client("admin"), str(scene.app.client.token)
+    asked = {"key": token.removeprefix("kmk_")[:10], "reason": "r"}
+    placed = body_of(admin.post("/v1/memory/quarantines", asked), 201)
+    done = admin.post(f"/v1/memory/quarantines/{placed['id']}/roll-back", {})
+    outcomes: dict[str, int] = body_of(done, 200)["outcomes"]
+    return outcomes
+
+
 TRIES: dict[str, Callable[[Scene], None]] = {
     "delete": _delete,
     "supersede": _supersede,
@@ -264,6 +319,12 @@ TRIES: dict[str, Callable[[Scene], None]] = {
     "erasure-of-facts": _erasure_of_facts,
     "erasure-of-records": _erasure_of_records,
     "erasure-of-payloads": _erasure_of_payloads,
+    "rejection-of-a-fact": _rejection_of_a_fact,
+    "roll-back-of-facts": _roll_back_of_facts,
+    "approval": _approval,
+    "rejection": _rejection,
+    "complaint": _complaint,
+    "roll-back": _roll_back,
     "remember": _remember,
     "correct": _correct,
     "import": _import,
@@ -348,10 +409,11 @@ _STATEMENTS = {
 }
 _CALLS = re.compile(
     r"(?<!def )\b(?:destroy_facts|delete_fact|supersede_fact|erase_payloads|destroy_overdue|reindex)\("
-    r"|(?<![.\w])(?<!def )(?:forget|expire|supersede)\("
+    r"|(?<![.\w])(?<!def )(?:forget|expire|supersede|discard|discard_fact)\("
 )
 _PASS_ON = {
     "memory/records/ending.py": "what ends together with something else",
+    "memory/actions/approve_review.py": "by the action",
     "memory/api/views/facts.py": "by the action",
     "corrections/views/me_fact_acts.py": "by the action",
     "kindmem/demo/seed.py": "by the action",
