@@ -152,6 +152,36 @@ def recall_over_http(
     return figures
 
 
+def blocks_of_a_recall(tenant: Any, count: int, asked: int = 200) -> float:
+    """How many blocks of 8 KB the database looks at for one recall, on average: the same however busy the machine is."""
+    from django.db import connection
+
+    from memory.access import system_principal
+    from memory.actions.recall import recall
+    from memory.queries.recall_candidates import Question
+    from memory.records.bindings import read_context
+    from memory.tenancy import tenant_context
+
+    looked_at: list[int] = []
+
+    def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "memory_record" in sql or "record_usage" in sql:
+            cursor = context["cursor"].cursor
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
+            plan = cursor.fetchone()[0][0]["Plan"]
+            looked_at.append(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+        return execute(sql, params, many, context)
+
+    principal = system_principal(tenant.id, tenant.slug)
+    for number in range(asked):
+        one = number * 618_033_989 % count
+        context = read_context({"user_id": f"u{one // KEYS}"})
+        question = Question(context=context, keys=[f"k{one % KEYS}"])
+        with tenant_context(tenant.id), connection.execute_wrapper(explained):
+            recall(principal=principal, question=question)
+    return sum(looked_at) / asked
+
+
 def acts(tenant: Any, count: int = 40) -> dict[str, float]:
     """Milliseconds of a correction, and of forgetting a record with a hundred descendants, through the API in process."""
     from tests.records.builders import a_record
@@ -206,11 +236,15 @@ def main() -> None:
         figures = acts(tenant)
         fill(superuser, tenant.id, OF_ONE_TENANT)
         tokens = {OF_ONE_TENANT: tenant.token("agent", everything=True)}
+        tenants = {OF_ONE_TENANT: tenant}
         for size in sizes:
             if size > OF_ONE_TENANT:
                 other, count = make_tenant(), size - sum(tokens)
                 fill(superuser, other.id, count)
-                tokens[count] = other.token("agent", everything=True)
+                tokens[count], tenants[count] = other.token("agent", everything=True), other
+            for count, one in tenants.items():
+                name = f"blocks looked at for a recall, {count} of {size} records"
+                figures[name] = blocks_of_a_recall(one, count)
             figures |= recall_over_http(size, tokens)
         for clients in (1, 8, 50) if len(sizes) > 1 else ():
             name = "recall / noop, {count} of {size} records, {clients} clients"
