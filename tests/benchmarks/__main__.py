@@ -1,7 +1,7 @@
 """Runs every benchmark in turn, each in a process and on a database of its own, and ends with 1 when one of them fails.
 
-Run: python -m tests.benchmarks [name …], such as `append search`; all of them without a name. What they print are ratios of what
-ran interleaved, mostly; absolute figures are of this machine.
+Run: python -m tests.benchmarks [name …], such as `append search`; all of them without a name, and then docs/benchmarks.md is
+written anew. What they print are ratios of what ran interleaved, mostly; absolute figures are of this machine.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from tests.benchmarks.harness import ROOT
+from tests.benchmarks.report import write_report
 
 _SUFFIX = "_bench"
 
@@ -21,20 +22,35 @@ def names() -> list[str]:
     return sorted(path.stem.removesuffix(_SUFFIX) for path in found)
 
 
+def run(name: str) -> tuple[int, list[str]]:
+    """Its exit code, and the lines that it printed, which are shown as they come."""
+    module = f"tests.benchmarks.{name}{_SUFFIX}"
+    lines = []
+    with subprocess.Popen(
+        [sys.executable, "-m", module], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            lines.append(line)
+    return process.returncode, lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(names())}")
     wanted = parser.parse_args().names or names()
     if unknown := sorted(set(wanted) - set(names())):
         parser.error(f"there is no benchmark {', '.join(unknown)}")
-    failed = []
+    failed, printed = [], {}
     for name in wanted:
         print(f"# {name}", flush=True)
         started = time.monotonic()
-        module = f"tests.benchmarks.{name}{_SUFFIX}"
-        if subprocess.run([sys.executable, "-m", module], cwd=ROOT, check=False).returncode != 0:
+        code, printed[name] = run(name)
+        if code != 0:
             failed.append(name)
         print(f"# {name}: {time.monotonic() - started:.0f} s\n", flush=True)
+    if wanted == names() and all(printed.values()):
+        write_report(ROOT / "docs" / "benchmarks.md", printed)
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
