@@ -54,6 +54,20 @@ class Containers:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """How much a key may write in a window; None: no bound."""
+
+    writes: int | None = None
+    bytes: int | None = None
+    subjects: int | None = None
+    window_seconds: int = 3600
+
+    @property
+    def bounds_something(self) -> bool:
+        return (self.writes, self.bytes, self.subjects) != (None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
     """The caller, within one tenant.
 
@@ -73,6 +87,7 @@ class Principal:
     time_zone: str = "UTC"
     search_language: str = "english"
     hash_version: int = 1
+    quota: Quota | None = None
 
     @property
     def writer(self) -> str:

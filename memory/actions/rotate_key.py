@@ -46,6 +46,12 @@ def rotate_key(*, principal: Principal, prefix: str, overlap_hours: int = 24) ->
             abilities=old.abilities,
             expires_days=min(MOST_DAYS, max(1, math.ceil(lifetime / timedelta(days=1)))),
         )
+        ApiKey.objects.filter(tenant_id=principal.tenant_id, prefix=new.prefix).update(
+            quota_writes=old.quota_writes,
+            quota_bytes=old.quota_bytes,
+            quota_subjects=old.quota_subjects,
+            quota_window_seconds=old.quota_window_seconds,
+        )
         append_governance(
             principal=principal,
             payload={

@@ -18,7 +18,7 @@ from django.middleware.csrf import CsrfViewMiddleware
 from django.urls import reverse
 
 from memory import keys
-from memory.access import DEFAULT_ABILITIES, READS_ALL, Containers, Principal
+from memory.access import DEFAULT_ABILITIES, READS_ALL, Containers, Principal, Quota
 from memory.errors import (
     AuthExpired,
     AuthMissing,
@@ -38,6 +38,7 @@ _LOOK_UP = f"""
 SELECT k.tenant_id, k.slug, k.time_zone, k.search_language, k.hash_version, k.tenant_closed_at IS NOT NULL,
        k.key_id, k.digest, k.pepper_version, k.name, k.role, k.all_containers, k.projects, k.orgs, k.users,
        k.participants, k.threads, k.on_behalf_of, k.abilities, k.is_expired, k.is_revoked, k.use_is_stale,
+       k.quota_writes, k.quota_bytes, k.quota_subjects, k.quota_window_seconds,
        set_config('{SETTING}', k.tenant_id::text, true),
        %(lock)s::text IS NULL
          OR pg_try_advisory_xact_lock(hashtextextended(k.tenant_id::text || k.key_id::text || %(lock)s::text, 0))
@@ -80,6 +81,10 @@ class _Row:
     is_expired: bool
     is_revoked: bool
     use_is_stale: bool
+    quota_writes: int | None
+    quota_bytes: int | None
+    quota_subjects: int | None
+    quota_window_seconds: int
     tenant_set: str
     has_lock: bool
 
@@ -140,6 +145,7 @@ def principal_of_token(token: str, *, idempotency_key: str | None = None) -> Pri
     set_tenant_on_nodes(row.tenant_id)
     if row.use_is_stale:
         _note_use(row)
+    quota = Quota(row.quota_writes, row.quota_bytes, row.quota_subjects, row.quota_window_seconds)
     return Principal(
         tenant_id=row.tenant_id,
         tenant_slug=row.slug,
@@ -160,6 +166,7 @@ def principal_of_token(token: str, *, idempotency_key: str | None = None) -> Pri
         time_zone=row.time_zone,
         search_language=row.search_language,
         hash_version=row.hash_version,
+        quota=quota if quota.bounds_something else None,
     )
 
 

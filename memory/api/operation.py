@@ -38,6 +38,7 @@ from memory.errors import (
     UnsupportedMediaType,
 )
 from memory.holds import note_refusal
+from memory.quotas import count_write
 from memory.tenancy import tenant_context
 
 log = structlog.get_logger("kindmem.request")
@@ -222,6 +223,8 @@ def _refusals(declared: Operation) -> set[str]:
     codes = {"bad-input", "unknown-field"}
     if declared.ability is not None:
         codes.add("permission-denied")
+    if declared.ability == "write":
+        codes.add("rate-limited")
     if declared.body is not NO_BODY:
         codes |= {"content-too-large", "unsupported-media-type"}
     if declared.matters is not None:
@@ -257,6 +260,8 @@ def _run(
             if kept is not None:
                 return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"}), None
         answer = handler(call)
+        if declared.ability == "write" and principal.quota is not None:
+            count_write(principal, body=call.body, size_bytes=len(raw or b""))
         text = dumps(answer.body)
         if not answer.kept:
             parameters = call.keep_parameters(answer, text)

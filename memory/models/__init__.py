@@ -37,6 +37,7 @@ from memory.models.log import (
 )
 from memory.models.maintenance import PageMaintenance
 from memory.models.quarantine import Quarantine, QuarantineItem
+from memory.models.quota import QuotaSubject, QuotaUse
 from memory.models.record import (
     ForgottenFingerprint,
     MemoryRecord,
@@ -98,6 +99,8 @@ __all__ = [
     "Posting",
     "Quarantine",
     "QuarantineItem",
+    "QuotaSubject",
+    "QuotaUse",
     "Receipt",
     "RecordAct",
     "RecordDocument",

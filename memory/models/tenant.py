@@ -87,6 +87,10 @@ class ApiKey(TenantModel):
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
+    quota_writes = models.BigIntegerField(null=True)
+    quota_bytes = models.BigIntegerField(null=True)
+    quota_subjects = models.IntegerField(null=True)
+    quota_window_seconds = models.IntegerField(default=3600)
 
     class Meta:
         db_table = "api_key"

@@ -7,8 +7,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from memory.access import Quota
 from memory.errors import KeyNotFound
 from memory.instants import instant_text
+from memory.quotas import quota_wire
 
 KeyStatus = Literal["active", "expired", "revoked"]
 STATUSES: tuple[KeyStatus, ...] = ("active", "expired", "revoked")
@@ -17,7 +19,8 @@ ENDED = "ended"
 
 _STATUS = "CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= now() THEN 'expired' ELSE 'active' END"
 _COLUMNS = f"""k.id, k.prefix, k.name, k.role, k.all_containers, k.projects, k.orgs, k.users, k.participants, k.threads,
-k.on_behalf_of, k.abilities, k.created_at, k.created_by, k.expires_at, k.revoked_at, k.last_used_at, {_STATUS}"""
+k.on_behalf_of, k.abilities, k.created_at, k.created_by, k.expires_at, k.revoked_at, k.last_used_at, {_STATUS},
+k.quota_writes, k.quota_bytes, k.quota_subjects, k.quota_window_seconds"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,16 @@ class ApiKeyView:
     revoked_at: datetime | None
     last_used_at: datetime | None
     status: KeyStatus
+    quota_writes: int | None = None
+    quota_bytes: int | None = None
+    quota_subjects: int | None = None
+    quota_window_seconds: int = 3600
+
+    @property
+    def quota(self) -> Quota:
+        return Quota(
+            self.quota_writes, self.quota_bytes, self.quota_subjects, self.quota_window_seconds
+        )
 
     def wire(self) -> dict[str, Any]:
         said: dict[str, Any] = {
@@ -63,6 +76,7 @@ class ApiKeyView:
             "createdBy": self.created_by,
             "expiresAt": instant_text(self.expires_at),
             "revokedAt": None if self.revoked_at is None else instant_text(self.revoked_at),
+            "quota": quota_wire(self.quota) if self.quota.bounds_something else None,
             "lastUsedAt": None if self.last_used_at is None else instant_text(self.last_used_at),
         }
         return {name: value for name, value in said.items() if value is not None}

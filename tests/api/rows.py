@@ -298,6 +298,9 @@ ROWS: dict[str, Row] = {
     "memory.createKey": Row(GOVERNORS, 201, body=api_key_body),
     "memory.getKey": Row(GOVERNORS | AUDITORS, ids={"prefix": api_key}),
     "memory.rotateKey": Row(GOVERNORS, 201, ids={"prefix": api_key}, body=lambda place: {}),
+    "memory.setKeyQuota": Row(
+        GOVERNORS, ids={"prefix": api_key}, body=lambda place: {"writes": 100}
+    ),
     "memory.revokeKey": Row(GOVERNORS, ids={"prefix": api_key}, body=lambda place: {}),
     "memory.listMembers": Row(GOVERNORS | AUDITORS),
     "memory.addMember": Row(GOVERNORS, 201, body=member_body),

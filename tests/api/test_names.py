@@ -64,6 +64,7 @@ class Named:
     in_thread: dict[str, str]
     by_actor: dict[str, str]
     of_user: dict[str, str]
+    complained_by: dict[str, str]
     mixed_run: str
 
 
@@ -89,6 +90,13 @@ def named(django_db_setup: None, django_db_blocker: Any) -> Named:
             body = record_body(place, subject=subject, key="travel.seat", value="said")
             return str(place.make("POST", "/v1/memory/records", body)["id"])
 
+        def complaint(name: str) -> str:
+            subject = {"type": "user", "id": name}
+            body = record_body(place, subject=subject, key="travel.other", value="said")
+            record_id = place.make("POST", "/v1/memory/records", body)["id"]
+            path = f"/v1/memory/records/{record_id}/routes/wrong-person"
+            return str(place.make("POST", path, {})["receipt"]["number"])
+
         mixed = new_name("run")
         entries = [
             {"kind": "tool-call", "scope": place.scope(), "actor": name, "id": f"by {name}"}
@@ -104,6 +112,7 @@ def named(django_db_setup: None, django_db_blocker: Any) -> Named:
             in_thread={name: fact(name, threadId=name) for name in NAMES},
             by_actor={name: run(name) for name in NAMES},
             of_user={name: record(name) for name in NAMES},
+            complained_by={name: complaint(name) for name in NAMES},
             mixed_run=mixed,
         )
 
@@ -117,6 +126,7 @@ def ids(client: ApiClient, url: str, query: dict[str, Any], key: str = "id") -> 
 
 
 FACTS, RUNS, RECORDS = "/v1/memory/facts", "/v1/memory/runs", "/v1/memory/records"
+REVIEWS = "/v1/memory/reviews"
 Found = Callable[[Named, str], tuple[set[str], set[str]]]
 FINDING: dict[str, list[Found]] = {
     "memory.listFacts type": [
@@ -156,6 +166,15 @@ FINDING: dict[str, list[Found]] = {
     ],
     "memory.listRecords subject_id": [
         lambda it, name: (ids(it.place.client, RECORDS, {"subject_id": name}), {it.of_user[name]})
+    ],
+    "memory.listReviews subjectId": [
+        lambda it, name: (
+            ids(it.place.client, REVIEWS, {"subjectId": name}),
+            {it.complained_by[name]},
+        )
+    ],
+    "memory.listReviews writer": [
+        lambda it, name: (ids(it.place.client, REVIEWS, {"writer": name}), set())
     ],
     "memory.listRecords key": [
         lambda it, name: (ids(it.place.client, RECORDS, {"key": name}), set()),

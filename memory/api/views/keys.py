@@ -5,10 +5,11 @@ A token is in one answer only: no retry and no reading shows it again.
 
 from typing import Any
 
-from memory.access import ABILITIES
+from memory.access import ABILITIES, Quota
 from memory.actions.create_api_key import MOST_DAYS, ROLES, NewKey, create_api_key
 from memory.actions.revoke_api_key import revoke_api_key
 from memory.actions.rotate_key import MOST_OVERLAP_HOURS, rotate_key
+from memory.actions.set_key_quota import set_key_quota
 from memory.api import idempotency, parameters
 from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, always, operation
@@ -63,6 +64,7 @@ KEY: dict[str, Any] = {
         "expiresAt": INSTANT,
         "revokedAt": INSTANT,
         "lastUsedAt": INSTANT,
+        "quota": {"type": "object"},
     },
 }
 NEW_KEY: dict[str, Any] = {
@@ -74,6 +76,17 @@ NEW_KEY: dict[str, Any] = {
         "replaces": {**TEXT, "description": "The prefix of the key that was rotated."},
     },
 }
+_BOUND = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
+QUOTA = Shape(
+    shape(
+        {
+            "writes": _BOUND,
+            "bytes": {**_BOUND, "maximum": 2**53 - 1},
+            "subjects": _BOUND,
+            "windowSeconds": {**_BOUND, "maximum": 31 * 86_400},
+        }
+    )
+)
 _ERRORS = ("bad-input", "unknown-field", "permission-denied")
 
 
@@ -213,4 +226,32 @@ class KeyRevocation(ApiView):
     def post(self, call: Call) -> Answer:
         prefix = call.path["prefix"]
         revoke_api_key(principal=call.principal, prefix=prefix)
+        return Answer(200, find_api_key(call.principal.tenant_id, prefix).wire())
+
+
+class KeyQuota(ApiView):
+    @operation(
+        id="memory.setKeyQuota",
+        summary="Bound how much a key may write (admin)",
+        description=(
+            "In each window of `windowSeconds` (an hour unless said): writes, bytes of their bodies, and distinct subjects "
+            "that they name. What is left out has no bound. Beyond it a write is 429 `rate-limited` with `Retry-After`. Reads "
+            "and log appends are not counted."
+        ),
+        ability="write",
+        body=QUOTA,
+        answers={200: KEY},
+        errors=("key-not-found", *_ERRORS),
+        example={"writes": 1000, "subjects": 50, "windowSeconds": 3600},
+        tag=TAG,
+    )
+    def put(self, call: Call) -> Answer:
+        prefix, said = call.path["prefix"], call.body
+        quota = Quota(
+            said.get("writes"),
+            said.get("bytes"),
+            said.get("subjects"),
+            said.get("windowSeconds", 3600),
+        )
+        set_key_quota(principal=call.principal, prefix=prefix, quota=quota)
         return Answer(200, find_api_key(call.principal.tenant_id, prefix).wire())

@@ -4,6 +4,7 @@ from django.conf import settings
 
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.shapes import TEXT
+from memory.quotas import quota_with_use
 
 ME = {
     "type": "object",
@@ -27,13 +28,17 @@ class Me(ApiView):
     @operation(
         id="memory.me",
         summary="Who the caller is",
-        description="Tenant, role, grants, abilities and limits of the caller.",
+        description=(
+            "Tenant, role, grants, abilities and limits of the caller. A key with a quota reads in `limits.quota` what it "
+            "may write in a window, and what it used."
+        ),
         answers={200: ME},
         tag="Caller",
     )
     def get(self, call: Call) -> Answer:
         principal = call.principal
         has = principal.containers
+        quota = quota_with_use(principal)
         body = {
             "tenant": {
                 "id": principal.tenant_slug,
@@ -58,6 +63,7 @@ class Me(ApiView):
                 "contentBytes": settings.KINDMEM_CONTENT_MAX_BYTES,
                 "batchEntries": 1000,
                 "pageSize": 200,
+                **({} if quota is None else {"quota": quota}),
             },
         }
         if principal.subject is not None:
