@@ -19,6 +19,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from memory.actions.append_log_entries import append_governance
 from memory.api.authentication import principal_of_member
@@ -71,6 +72,10 @@ def way_to_prove(request: HttpRequest, then: str) -> str:
 
 class SecondFactorAdapter(DefaultMFAAdapter):
     """Secrets of second factors are worthless to whoever has only the database."""
+
+    def generate_authenticator_name(self, user: Any, type: Any) -> str:
+        """What a new passkey is called until its person says."""
+        return _("My passkey")
 
     def encrypt(self, text: str) -> str:
         nonce = os.urandom(_NONCE_BYTES)

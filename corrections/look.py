@@ -21,6 +21,7 @@ def look(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
     visit = getattr(request, "visit", None)
     is_utc = request.GET.get("utc") == "1"
+    has_zone = visit is not None and (is_utc or str(visit.zone) != "UTC")
     governs = visit is not None and visit.may("owner", "admin", "auditor")
     return {
         "theme": theme if theme in THEMES else "",
@@ -31,7 +32,7 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "request_id": getattr(request, "request_id", ""),
         "visit": visit,
         "is_utc": is_utc,
-        "utc_url": address(request, utc=None if is_utc else 1) if governs else None,
+        "utc_url": address(request, utc=None if is_utc else 1) if governs and has_zone else None,
         "navigation": links_of(visit) if visit is not None else [],
         "admin_pages": pages_for(visit) if visit is not None and is_below_admin(visit) else [],
     }

@@ -20,6 +20,19 @@ def new_key() -> str:
     return new_text_id()
 
 
+def led_before(visit: Visit) -> HttpResponse | None:
+    """Where this form led when it was sent before; for what the first send took out of its sender's sight."""
+    key = visit.request.POST.get(FIELD, "")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT led_to FROM page_form WHERE tenant_id = %(tenant)s::uuid AND sender = %(sender)s::text "
+            "AND once_key = %(key)s::text AND led_to <> ''",
+            {"tenant": visit.principal.tenant_id, "sender": visit.principal.writer, "key": key},
+        )
+        found = cursor.fetchone()
+    return HttpResponseRedirect(found[0]) if found else None
+
+
 def sent_once(visit: Visit, act: Callable[[], str]) -> HttpResponse:
     """Do it, unless this form was sent before; redirect to the address that `act` gives.
 

@@ -17,7 +17,7 @@ from corrections.acting import (
 )
 from corrections.forms import ActForm, DisputeForm, NeverInferForm, OutOfDateForm
 from corrections.htmx import render_page, wants_fragment
-from corrections.once import new_key, sent_once
+from corrections.once import led_before, new_key, sent_once
 from corrections.queries.my_receipts import my_receipt
 from corrections.remembered import key_words, remembered
 from corrections.views.me_fix import fix
@@ -25,7 +25,7 @@ from corrections.views.me_receipts import receipt_page
 from corrections.visit import Visit, in_tenant
 from memory.actions.act_on_route import Form, act_on_route
 from memory.actions.undo_receipt import undo_receipt
-from memory.errors import DomainError, RouteNotFound
+from memory.errors import DomainError, RecordNotFound, RouteNotFound
 from memory.queries.records import today_of
 from memory.records import fingerprints
 from memory.records.record import Record
@@ -67,7 +67,17 @@ def back_of(visit: Visit) -> str:
 @in_tenant()
 def correct_by_route(visit: Visit, record_id: str, route: str) -> HttpResponse:
     """The form of one named route. An outside route's own form is elsewhere."""
-    record = correctable_record(visit, record_id)
+    try:
+        record = correctable_record(visit, record_id)
+    except RecordNotFound:
+        before = led_before(visit)
+        if before is None:
+            raise
+        return before
+    return _by_route(visit, record, route)
+
+
+def _by_route(visit: Visit, record: Record, route: str) -> HttpResponse:
     found = find_route(visit.principal, route)
     if found is None:
         raise RouteNotFound

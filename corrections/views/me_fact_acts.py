@@ -1,7 +1,7 @@
 """What a person can do about a fact of their own: say that it is right, or have it removed; what forbids it is said."""
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -18,22 +18,28 @@ from memory.errors import DomainError, FactNotFound
 from memory.fact_shape import FactView
 
 
+def is_theirs(visit: Visit, fact: FactView) -> bool:
+    """Whether it is in containers of the reader's alone."""
+    return not names_no_container(fact.scope) and holds_containers(visit.principal, fact.scope)
+
+
 def may_act_on(visit: Visit, fact: FactView) -> bool:
-    """Whether the reader may write it: in use, and in containers of theirs alone."""
-    is_in_use = fact.invalidated_at is None
-    return (
-        is_in_use
-        and not names_no_container(fact.scope)
-        and holds_containers(visit.principal, fact.scope)
-    )
+    """Whether the reader may write it: in use, and theirs."""
+    return fact.invalidated_at is None and is_theirs(visit, fact)
 
 
 def _own(visit: Visit, fact_id: str) -> FactView:
-    """Raises FactNotFound for what is not about the reader, or not theirs to change."""
+    """Raises FactNotFound for what is not about the reader, or not theirs to change. It may have been removed."""
     fact = my_fact_revisions(visit.principal, fact_id, limit=1)[0]
-    if not may_act_on(visit, fact):
+    if not is_theirs(visit, fact):
         raise FactNotFound
     return fact
+
+
+def _over(visit: Visit, fact: FactView) -> HttpResponse:
+    """Whoever comes back to a form of what was removed meanwhile is led to what it is now."""
+    messages.info(visit.request, _("It was removed already. Nothing more was changed."))
+    return HttpResponseRedirect(visit.url("my-fact", fact.id))
 
 
 def _seen(visit: Visit) -> int | None:
@@ -46,6 +52,8 @@ def _seen(visit: Visit) -> int | None:
 @in_tenant(about_self=True)
 def confirm_fact(visit: Visit, fact_id: str) -> HttpResponse:
     fact = _own(visit, fact_id)
+    if fact.invalidated_at is not None:
+        return _over(visit, fact)
 
     def act() -> str:
         verify_fact(principal=visit.principal, fact_id=fact_id, expect_version=_seen(visit))
@@ -59,6 +67,8 @@ def confirm_fact(visit: Visit, fact_id: str) -> HttpResponse:
 @in_tenant(about_self=True)
 def remove_fact(visit: Visit, fact_id: str) -> HttpResponse:
     fact = _own(visit, fact_id)
+    if fact.invalidated_at is not None:
+        return _over(visit, fact)
     if visit.request.method != "POST":
         return _page(visit, fact)
 

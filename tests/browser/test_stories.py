@@ -191,7 +191,7 @@ def test_what_takes_long_says_so_and_takes_the_word_back(windows: Windows, kit: 
     auditor = windows.of(person(kit, "auditor"))
     page = auditor.open("audit/runs/")
     held: list[Route] = []
-    page.route("**/audit/runs/?**", held.append)
+    page.route("**/audit/runs/?**", lambda route: held.append(route))
     page.get_by_role("button", name="Filter").click()
     status = page.locator("#status")
     expect(status).to_have_text("Still working…")

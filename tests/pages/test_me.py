@@ -199,6 +199,19 @@ def test_sending_a_form_twice_makes_one_correction(ann: Person) -> None:
     assert text_of(ann.get("receipts/")).count("Fix what it says") == 1
 
 
+def test_sending_twice_what_takes_the_memory_out_of_sight_leads_to_the_one_receipt(
+    ann: Person,
+) -> None:
+    record = infer(ann.kit, "aisle")
+    form = {"expect": record, "once": "1" * 20}
+    first = ann.post(f"memory/{record}/correct/wrong-person", form)
+    again = ann.post(f"memory/{record}/correct/wrong-person", form)
+    assert first.status_code == again.status_code == 302
+    assert again["Location"] == first["Location"]
+    other = ann.post(f"memory/{record}/correct/wrong-person", {**form, "once": "2" * 20})
+    assert other.status_code == 404
+
+
 def test_who_comes_second_is_shown_what_it_says_now_and_keeps_the_text(ann: Person) -> None:
     record = infer(ann.kit, "aisle")
     fields = {"new_value": "window", "expect": record}
