@@ -219,6 +219,7 @@ BY_NAME_OR_NUMBER = {
     "memory.listRoutes",
     "memory.listPolicySources",
     "memory.listKeys",
+    "memory.listSweepEvidence",
     "memory.listMembers",
 }
 
