@@ -14,7 +14,7 @@ from tests.benchmarks.search_bench import execute
 
 SMALL, LARGE = 10_000, 1_000_000
 DUE_A_ROUND, ROUNDS = 1_000, 5
-CHUNK = 10_000
+CHUNK = 1_000
 GROWTH_MOST = 1.5
 
 _HEADS = """
