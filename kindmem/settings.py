@@ -23,6 +23,7 @@ KINDMEM_STATE_DIR = paths.state_dir()
 _signing_keys = env.str("KINDMEM_SIGNING_KEYS", "")  # a file elsewhere than in the state folder
 KINDMEM_STATE = load_or_create(KINDMEM_STATE_DIR, Path(_signing_keys) if _signing_keys else None)
 # Outside the data directory, so that a copied-back data directory does not bring its anchors along.
+KINDMEM_LEDGER_DIR = Path(env.str("KINDMEM_LEDGER_DIR", "") or KINDMEM_STATE_DIR / "ledgers")
 KINDMEM_ANCHOR_DIR = Path(env.str("KINDMEM_ANCHOR_DIR", "") or KINDMEM_STATE_DIR / "anchors")
 KINDMEM_SIGNER = env.str("KINDMEM_SIGNER", "memory.integrity.signing.state_signer")
 KINDMEM_WITNESSES = env.str("KINDMEM_WITNESSES", "")  # "key address, key address"

@@ -235,22 +235,25 @@ WHERE m.tenant_id = %(tenant)s::uuid AND (m.id = ANY(%(record_ids)s::text[]) OR 
 
 @dataclass(frozen=True, slots=True)
 class NewHold:
-    """A hold to place. matter: 1 to 200 characters; reason: 1 to 2000."""
+    """A hold to place. matter: 1 to 200 characters; reason: 1 to 2000. `placed_by`, `placed_at`: of one that is placed again."""
 
     matter: str
     reason: str
     scope: HoldScope
     review_on: date
     id: UUID = field(default_factory=new_id)
+    placed_by: str | None = None
+    placed_at: datetime | None = None
 
 
 _INSERT = """
 INSERT INTO legal_hold
   (tenant_id, id, matter, reason, scope_text, placed_by, review_on, subject_ids, fact_types, run_ids, written_from,
-   written_until, has_selector, covers_future)
+   written_until, has_selector, covers_future, placed_at)
 VALUES (%(tenant)s::uuid, %(hold)s::uuid, %(matter)s::text, %(reason)s::text, %(scope)s::text, %(writer)s::text,
         %(review_on)s::date, %(subject_ids)s::text[], %(fact_types)s::text[], %(run_ids)s::text[],
-        %(written_from)s::timestamptz, %(written_until)s::timestamptz, %(has_selector)s::bool, %(covers_future)s::bool)
+        %(written_from)s::timestamptz, %(written_until)s::timestamptz, %(has_selector)s::bool, %(covers_future)s::bool,
+        coalesce(%(placed_at)s::timestamptz, now()))
 """
 # Who is counted already is left out, so that the second look adds the newcomers alone.
 _KEEP = """
@@ -291,7 +294,8 @@ def insert_hold(principal: Principal, new: NewHold) -> tuple[int, int]:
         "matter": new.matter,
         "reason": new.reason,
         "scope": new.scope.text(),
-        "writer": principal.writer,
+        "writer": new.placed_by or principal.writer,
+        "placed_at": new.placed_at,
         "review_on": new.review_on,
         **new.scope.parameters(),
     }

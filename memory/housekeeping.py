@@ -30,6 +30,7 @@ from memory.errors import DomainError, RunDamaged
 from memory.integrity.rounds import Rounds, Turns
 from memory.integrity.timestamps import chosen_authorities
 from memory.integrity.witnesses import chosen_witnesses
+from memory.ledgers import ledger_in_database, write_ledger
 from memory.records import clock
 from memory.records.sealing import destroy_overdue
 from memory.tenancy import all_tenants, tenant_context
@@ -142,6 +143,15 @@ def erase(tenant_id: UUID, slug: str) -> bool:
     return time.monotonic() >= ends_at
 
 
+def keep_ledgers() -> None:
+    """Erasures and holds of every tenant, written down outside the database for a restore."""
+    for tenant_id, slug in all_tenants():
+        with tenant_context(tenant_id):
+            ledger = ledger_in_database(tenant_id)
+        if any(ledger.values()):
+            write_ledger(slug, ledger)
+
+
 def maintain_pages() -> None:
     """Disk pages, after erasures: once a day at most, and only when there is something to clear."""
     maintain_when_due()
@@ -242,6 +252,7 @@ _CALLS: dict[str, Callable[[], None]] = {
     "expire-records": expire,
     "destroy-undo-copies": destroy_undo_copies,
     "run-erasures": erase,
+    "keep-ledgers": keep_ledgers,
     "maintain-pages": maintain_pages,
     "verify": verify,
     "refresh-stale": refresh,

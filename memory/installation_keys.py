@@ -6,6 +6,8 @@ filled with new ones only where the database isn't in use.
 """
 
 import hmac
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -17,6 +19,10 @@ _WAY_OUT = (
     "Name the right folder in KINDMEM_STATE_DIR, or put back the copy that was kept apart from the "
     "data; nothing was changed."
 )
+
+
+UNFINISHED_RESTORE = "restore-unfinished"
+"""A file in the state folder while a restored database must not be served yet."""
 
 
 class OtherKeys(RuntimeError):
@@ -51,6 +57,7 @@ def claim_keys(alias: str = "default") -> None:
     Raises OtherKeys; StateError when the state folder can't be written.
     """
     check_keys(alias)
+    _check_is_served()
     if settings.KINDMEM_STATE.missing:
         _adopted(settings.KINDMEM_STATE.kept())
     if not _has_table(alias) or _stored_digest(alias) is not None:
@@ -64,12 +71,40 @@ def claim_keys(alias: str = "default") -> None:
     check_keys(alias)
 
 
+_restoring: list[bool] = []
+"""Not empty while this process is the restore itself."""
+
+
+@contextmanager
+def restoring() -> Iterator[None]:
+    """What the restore calls may run on the database that it restores."""
+    _restoring.append(True)
+    try:
+        yield
+    finally:
+        _restoring.pop()
+
+
+def _check_is_served() -> None:
+    """Raise OtherKeys while a restore is unfinished: what was erased may be back, and what is held may be free."""
+    if not _restoring and (settings.KINDMEM_STATE.directory / UNFINISHED_RESTORE).exists():
+        raise OtherKeys(
+            "A restore is not finished, so nothing may run on this database yet. Run `python manage.py restore` with the same "
+            "file again: it goes on where it was."
+        )
+
+
 def _adopted(state: Any) -> Any:
     """The state, which the settings have from now on."""
     if settings.KINDMEM_STATE.secret_key == settings.SECRET_KEY:
         settings.SECRET_KEY = state.secret_key
     settings.KINDMEM_STATE = state
     return state
+
+
+def digest_text() -> str:
+    """The keyed digest of this installation's keys, as a backup names it: 64 hex digits that tell nothing of them."""
+    return _digest(settings.KINDMEM_STATE).hex()
 
 
 def _digest(state: Any) -> bytes:

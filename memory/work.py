@@ -33,6 +33,7 @@ WORKS: Final[dict[str, Work]] = {
     "expire-records": Work(300.0),
     "destroy-undo-copies": Work(60.0),
     "run-erasures": Work(1.0, urgency=10),
+    "keep-ledgers": Work(60.0, queue="far"),
     "maintain-pages": Work(600.0, queue="far"),
     "verify": Work(1.0, urgency=5),
     "refresh-stale": Work(5.0, queue="far"),
@@ -41,7 +42,7 @@ WORKS: Final[dict[str, Work]] = {
     "prune-webhook-log": Work(3600.0),
 }
 
-OF_THE_INSTALLATION: Final = frozenset({"witness", "stamp", "maintain-pages"})
+OF_THE_INSTALLATION: Final = frozenset({"witness", "stamp", "keep-ledgers", "maintain-pages"})
 """Work of no tenant: a turn of it is for them all."""
 NOBODY: Final = UUID(int=0)
 """In place of a tenant, for work of the installation."""
