@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from corrections.views import (
+    admin_close,
     admin_erasures,
     admin_hold_place,
     admin_hold_release,
@@ -61,6 +62,7 @@ _sweeps: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", admin_overview.overview, name="admin-overview"),
     path("workspace/", admin_workspace.workspace, name="workspace"),
+    path("workspace/close", admin_close.close, name="close-workspace"),
     path("keys/", admin_keys.keys, name="api-keys"),
     path("keys/new", admin_keys.new_key, name="new-api-key"),
     path("keys/<slug:prefix>/", admin_keys.key, name="api-key"),

@@ -70,9 +70,12 @@ def _bring_over(old: Cluster, new: Cluster, show: Show) -> None:
             target = new.url("kindmem_owner", DATABASE_NAME)
             load(path, target, told("Writing"))
             give_rights(path, target)
-            if _catalog(new) != before or _counts(new) != counts:
+            after = _catalog(new)
+            differs = [part for part in before if after[part] != before[part]]
+            if differs or _counts(new) != counts:
                 raise ClusterError(
-                    "What was brought over is not what was there, so the old cluster stays in place."
+                    f"What was brought over is not what was there ({', '.join(differs) or 'rows'}); "
+                    "the old data stays in its place."
                 )
             _analyze(new)
     finally:

@@ -205,6 +205,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "quarantine-new": (admin, "admin/quarantines/new"),
         "quarantine-preview": (admin, "admin/quarantines/new?run=trip-pune"),
         "quarantine": (admin, quarantine),
+        "workspace-close": (person(kit, "owner"), "admin/workspace/close"),
         "route": (admin, "admin/routes/new"),
         "webhooks": (admin, "admin/webhooks/"),
         "webhook-new": (admin, "admin/webhooks/new"),

@@ -33,6 +33,7 @@ def older(reachable: Path) -> Path:
     """A data home whose installation PostgreSQL 16 wrote, with a tenant."""
     home = reachable / "data"
     old = Cluster(home, major=16)
+    old.prepare()
     programs = str(old.binaries.bin_dir)
     made = run(home, "create_tenant", "acme", KINDMEM_PG_BIN=programs)
     assert made.returncode == 0, made.stderr
@@ -48,7 +49,7 @@ def test_the_data_of_an_older_postgresql_is_refused_until_it_is_brought_over(old
     told = json.loads(done.stdout)
     assert (told["before"], told["after"]) == (16, 18)
     assert (Path(told["aside"]) / "PG_VERSION").read_text().strip() == "16"
-    works = run(older, "verify_log", "acme")
+    works = run(older, "create_api_key", "acme", "--name", "k", "--role", "agent")
     assert works.returncode == 0, works.stderr
     again = run(older, "upgrade_database", "--json")
     assert json.loads(again.stdout)["aside"] is None
