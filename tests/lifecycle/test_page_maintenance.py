@@ -1,5 +1,6 @@
 """After an erasure the database's files are cleared too: asked for with it, run once a day, seen in the bytes on disk."""
 
+import secrets
 import threading
 from datetime import timedelta
 from typing import Any
@@ -12,8 +13,8 @@ from django.db import connection
 from memory.actions.maintain_pages import maintain_pages, maintain_when_due
 from memory.page_maintenance import ask_for_maintenance, standing
 from tests.builders import TenantKit
-from tests.lifecycle.test_erasure import ANN, CANARY, plant, run
-from tests.records.builders import body_of
+from tests.lifecycle.test_erasure import ANN, run
+from tests.records.builders import a_record, body_of
 
 AT_ONCE = timedelta(0)
 
@@ -45,6 +46,18 @@ def files_that_say(superuser_url: str, word: str) -> set[str]:
     return found
 
 
+def planted(kit: TenantKit) -> str:
+    """A word that nobody else ever says, in a fact, a memory and the log."""
+    word = f"canary{secrets.token_hex(6)}"
+    app = kit.client("app", users=[ANN])
+    fact = {"type": "note", "scope": {"userId": ANN}, "content": {"said": word}}
+    body_of(app.post("/v1/memory/facts", fact), 201)
+    body_of(app.post("/v1/memory/records", a_record(f"{word} seat", subject=ANN)), 201)
+    entry = {"kind": "user-message", "scope": {"userId": ANN}, "payload": {"text": word}}
+    body_of(app.post("/v1/memory/runs/r1/log", entry), 201)
+    return word
+
+
 def erase(kit: TenantKit) -> None:
     asked = {"subject": {"kind": "user", "id": ANN}}
     body_of(kit.client("admin").post("/v1/memory/erasures", asked), 202)
@@ -54,19 +67,19 @@ def erase(kit: TenantKit) -> None:
 def test_after_the_maintenance_no_file_says_what_the_person_said(
     live_acme: TenantKit, nothing_due: None, superuser_url: str
 ) -> None:
-    plant(live_acme)
+    word = planted(live_acme)
     erase(live_acme)
-    assert {"fact_content", "record_value", "log_entry"} <= files_that_say(superuser_url, CANARY)
+    assert {"fact_content", "record_value", "log_entry"} <= files_that_say(superuser_url, word)
     done = maintain_when_due(settled_after=AT_ONCE)
     assert done is not None
     assert done.vacuumed == 0
-    assert files_that_say(superuser_url, CANARY) == set()
+    assert files_that_say(superuser_url, word) == set()
 
 
 def test_large_tables_have_their_indexes_made_anew_beside_the_running_work(
     live_acme: TenantKit, nothing_due: None, superuser_url: str
 ) -> None:
-    plant(live_acme)
+    word = planted(live_acme)
     erase(live_acme)
     done = maintain_pages(rewrite_max_bytes=-1)
     assert done.rewritten == 0
@@ -77,7 +90,7 @@ def test_large_tables_have_their_indexes_made_anew_beside_the_running_work(
         half_made = superuser.execute(
             "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
         ).fetchone()
-    assert not files_that_say(superuser_url, CANARY) & indexes
+    assert not files_that_say(superuser_url, word) & indexes
     assert half_made == (0,)
 
 
