@@ -9,6 +9,8 @@ import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from kindmem.heartbeat import beat, worker_lag_seconds
+from kindmem.management.commands import doctor
 from memory.tenancy import tenant_context
 from memory.work import WORKS, begin_soon
 from tests.builders import TenantKit, make_tenant
@@ -248,3 +250,31 @@ def test_work_of_a_worker_that_fell_silent_goes_back_to_the_queue(live_acme: Ten
         assert _jobs(live_acme.id, work="seal") == [("seal", "doing")]
         cursor.execute("SELECT take_back_work('{}', '{}', 10)")
     assert _jobs(live_acme.id, work="seal") == [("seal", "todo")]
+
+
+def test_work_that_fails_again_and_again_is_named_by_doctor_with_its_tenant(live_db: None) -> None:
+    kit = make_tenant()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM work_failure")
+        cursor.execute(
+            "INSERT INTO work_failure (work, tenant_id, error, in_a_row) VALUES ('seal', %s::uuid, 'seal-refused', 2)",
+            [kit.id],
+        )
+    [well] = doctor._work()
+    assert well.is_ok
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE work_failure SET in_a_row = 3")
+    [found] = doctor._work()
+    assert not found.is_ok
+    assert f"seal in {kit.slug} failed 3 times in a row, last with seal-refused" in found.message
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM work_failure")
+
+
+def test_a_worker_that_lives_but_leaves_jobs_waiting_is_late(db: None) -> None:
+    beat()
+    assert (worker_lag_seconds() or 0) < 60
+    _insert(args=f'{{"tenant_id": "{uuid4()}"}}')
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET scheduled_at = now() - interval '5 minutes'")
+    assert (worker_lag_seconds() or 0) >= 300
