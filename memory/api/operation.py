@@ -269,23 +269,19 @@ def _run(
                 idempotency.keep(parameters)
         return _json(answer.status, text, answer.headers), answer.later
 
-    if declared.outside:
-        return unit_outside(declared, handler, request, path, raw)
     try:
+        if declared.outside:
+            return unit_outside(declared, handler, request, path, raw, begun)
         response, later = in_transaction(unit, has_begun=lambda: bool(begun))
     except LegalHoldActive as error:
         # After the rollback, so that the refusal stays.
         if begun:
-            _note_refusal(begun[-1], declared.id, error)
+            with tenant_context(begun[-1].tenant_id):
+                note_refusal(begun[-1], declared.id, error.ids)
         raise
     if later is not None:
         response.content = dumps(later()).encode()
     return response
-
-
-def _note_refusal(principal: Principal, act: str, error: LegalHoldActive) -> None:
-    with tenant_context(principal.tenant_id):
-        note_refusal(principal, act, error.ids)
 
 
 def unit_outside(
@@ -294,14 +290,12 @@ def unit_outside(
     request: HttpRequest,
     path: dict[str, str],
     raw: bytes | None,
+    begun: list[Principal],
 ) -> HttpResponse:
     """For a handler that fetches from outside between transactions: the caller is found in a transaction of its own."""
     principal = in_transaction(lambda: authenticate(request))
-    try:
-        answer = handler(_checked_call(declared, request, path, raw, principal, None))
-    except LegalHoldActive as error:
-        _note_refusal(principal, declared.id, error)
-        raise
+    begun.append(principal)
+    answer = handler(_checked_call(declared, request, path, raw, principal, None))
     return _json(answer.status, dumps(answer.body), answer.headers)
 
 
