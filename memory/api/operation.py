@@ -107,11 +107,6 @@ class Operation:
     matters: Callable[[Any], bool] | None
 
 
-def always(body: Any) -> bool:
-    """For `matters`, where every body does."""
-    return True
-
-
 class ApiView(APIView):
     """A route of the binding API. Subclasses give methods decorated with `@operation`."""
 
@@ -389,10 +384,7 @@ def _read_body(request: HttpRequest, declared: Operation) -> bytes | None:
 
 
 def _json(status: int, text: str, headers: Mapping[str, str]) -> HttpResponse:
-    response = HttpResponse(text, status=status, content_type="application/json")
-    for name, value in headers.items():
-        response[name] = value
-    return response
+    return HttpResponse(text, status=status, content_type="application/json", headers=headers)
 
 
 __all__ = ["Answer", "ApiView", "Call", "DomainError", "Operation", "in_transaction", "operation"]

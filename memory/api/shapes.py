@@ -139,3 +139,8 @@ def pointer(path: Iterable[str | int]) -> str:
 
 def _escape(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")[:256]
+
+
+def always(body: Any) -> bool:
+    """For an operation's `matters`, where every body does."""
+    return True

@@ -5,10 +5,10 @@ from typing import Any
 from memory.actions.create_erasure import create_erasure
 from memory.actions.replay_erasures import replay_erasures, resume_erasure
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, always, operation
+from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
-from memory.api.shapes import ID, INSTANT, TEXT, Shape, array_of, shape
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, array_of, shape
 from memory.erasure.ledger import (
     KINDS,
     PERSON_KINDS,

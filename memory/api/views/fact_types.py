@@ -5,10 +5,10 @@ from typing import Any
 from memory.access import Principal
 from memory.actions.declare_type import MOST_DAYS, Declaration, declare_type
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, always, operation
+from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
-from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, shape
 from memory.queries.fact_types import DeclaredType, declared_type, declared_types
 from memory.search.progress import type_progress
 

@@ -11,10 +11,10 @@ from django.utils.http import content_disposition_header
 
 from memory.actions.export_evidence import EXPORTED_AT_MOST, Exported, export_evidence
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, always, operation
+from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import HASH, page_of
-from memory.api.shapes import INSTANT, TEXT
+from memory.api.shapes import INSTANT, TEXT, always
 from memory.errors import CheckpointNotFound
 from memory.integrity.checkpoints import StoredCheckpoint
 from memory.integrity.notes import verifier_key

@@ -12,10 +12,10 @@ from memory.actions.rotate_key import MOST_OVERLAP_HOURS, rotate_key
 from memory.actions.set_key_quota import set_key_quota
 from memory.api import idempotency, parameters
 from memory.api.json_text import dumps
-from memory.api.operation import Answer, ApiView, Call, always, operation
+from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
-from memory.api.shapes import ID, INSTANT, TEXT, Shape, array_of, shape
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, array_of, shape
 from memory.queries.api_keys import ENDED, STATUSES, ApiKeyView, find_api_key, list_api_keys
 
 TAG = "Keys"
@@ -239,6 +239,7 @@ class KeyQuota(ApiView):
             "and log appends are not counted."
         ),
         ability="write",
+        matters=always,
         body=QUOTA,
         answers={200: KEY},
         errors=("key-not-found", *_ERRORS),

@@ -6,10 +6,10 @@ from memory.actions.change_role import change_role
 from memory.actions.create_member import EMAIL_MAX, ROLES, create_member
 from memory.actions.end_membership import end_membership
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, always, operation
+from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
-from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, shape
 from memory.queries.members import STATUSES, MemberView, find_member, list_members
 
 TAG = "Members"

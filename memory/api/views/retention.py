@@ -6,10 +6,10 @@ from uuid import UUID
 from memory.actions.set_retention import RetentionSettings, retention_settings, set_retention
 from memory.actions.sweep_retention import sweep_retention
 from memory.api import parameters
-from memory.api.operation import Answer, ApiView, Call, always, operation
+from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
-from memory.api.shapes import ID, INSTANT, TEXT, Shape, shape
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, shape
 from memory.errors import NotFound
 from memory.queries.sweeps import Destroyed, PastSweep, evidence_of, find_sweep, past_sweeps
 from memory.retention import MOST_DAYS, retention_basis, simulate

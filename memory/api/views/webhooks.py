@@ -14,7 +14,7 @@ from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import page_of
-from memory.api.shapes import ID, INSTANT, TEXT, Shape, array_of, shape
+from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, array_of, shape
 from memory.errors import BadInput
 from memory.instants import instant
 from memory.webhooks.events import EVENTS
@@ -117,6 +117,7 @@ class Webhooks(ApiView):
             "signed by the rules of Standard Webhooks with the `secret`, which this answer tells once."
         ),
         ability="write",
+        matters=always,
         body=REGISTER,
         answers={201: WEBHOOK_WITH_SECRET},
         changes=True,
@@ -154,6 +155,7 @@ class OneWebhook(ApiView):
         summary="Change, pause or enable a webhook (admin)",
         description="`enabled: true` also lets one begin anew that was given up.",
         ability="write",
+        matters=always,
         body=CHANGE,
         answers={200: WEBHOOK},
         changes=True,
@@ -172,6 +174,7 @@ class OneWebhook(ApiView):
         summary="Remove a webhook (admin)",
         description="Its log of deliveries goes with it. Answers with the webhook that was.",
         ability="write",
+        matters=always,
         answers={200: WEBHOOK},
         changes=True,
         errors=("webhook-not-found", *_ERRORS),
@@ -188,6 +191,7 @@ class WebhookSecret(ApiView):
         summary="Give a webhook a new secret (admin)",
         description="Told once, in this answer. For 24 hours what is sent is signed with the one before too.",
         ability="write",
+        matters=always,
         answers={200: WEBHOOK_WITH_SECRET},
         changes=True,
         errors=("webhook-not-found", *_ERRORS),
