@@ -1,4 +1,7 @@
-"""What a write of one type asks before it writes: the type's policy and the tenant's default retention, in one statement."""
+"""What a write of one type asks before it writes: the type's policy, the tenant's default retention and whether anybody is told.
+
+One statement answers all of it.
+"""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +14,8 @@ from django.db import connection
 from memory.type_policy import TypePolicy
 
 POLICY_COLUMNS = """p.type, p.keyword, p.semantic, p.embedding_model, p.content_schema, p.keep_days, p.delete_after_days,
-(n.settings -> 'retention' ->> 'keepDays')::int, (n.settings -> 'retention' ->> 'deleteAfterDays')::int"""
+(n.settings -> 'retention' ->> 'keepDays')::int, (n.settings -> 'retention' ->> 'deleteAfterDays')::int,
+EXISTS (SELECT FROM webhook w WHERE w.tenant_id = n.id AND w.disabled_because IS NULL)"""
 _READ = f"""
 SELECT {POLICY_COLUMNS}
 FROM tenant n LEFT JOIN fact_type p ON p.tenant_id = n.id AND p.type = %(type)s::text
@@ -21,12 +25,16 @@ WHERE n.id = %(tenant)s::uuid
 
 @dataclass(frozen=True, slots=True)
 class WritePolicy:
-    """`schema_text`: the type's content schema, canonical. Windows are in days from a fact's first write."""
+    """`schema_text`: the type's content schema, canonical. Windows are in days from a fact's first write.
+
+    `has_webhooks`: someone may have asked to be told of changes.
+    """
 
     type: TypePolicy
     schema_text: str | None
     tenant_keep_days: int | None
     tenant_delete_after_days: int | None
+    has_webhooks: bool
 
 
 def write_policy(tenant_id: UUID, type: str) -> WritePolicy:
@@ -38,9 +46,9 @@ def write_policy(tenant_id: UUID, type: str) -> WritePolicy:
 
 def policy_of(type: str, row: Sequence[Any]) -> WritePolicy:
     """The policy of a type from a row of POLICY_COLUMNS."""
-    declared, keyword, semantic, model, schema, keep, delete, tenant_keep, tenant_delete = row
+    declared, keyword, semantic, model, schema, keep, delete, *of_tenant = row
     if declared is None:
-        return WritePolicy(TypePolicy(type), None, tenant_keep, tenant_delete)
+        return WritePolicy(TypePolicy(type), None, *of_tenant)
     policy = TypePolicy(
         type=declared,
         keyword=keyword,
@@ -51,4 +59,4 @@ def policy_of(type: str, row: Sequence[Any]) -> WritePolicy:
         delete_after_days=delete,
         is_declared=True,
     )
-    return WritePolicy(policy, schema, tenant_keep, tenant_delete)
+    return WritePolicy(policy, schema, *of_tenant)

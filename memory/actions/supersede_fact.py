@@ -55,7 +55,8 @@ def supersede_fact(
     fact = indexed(principal, fact, plan)
     if change.retention is not None and change.retention.legal_hold:
         fact = place_fact_hold(principal=principal, fact=fact)
-    tell(principal, "fact.superseded", {"factId": fact.id, "version": fact.version})
+    if policy.has_webhooks:
+        tell(principal, "fact.superseded", {"factId": fact.id, "version": fact.version})
     return fact
 
 

@@ -218,7 +218,7 @@ def own_state(tmp_path: Path, settings: Any) -> Path:
     """A state folder that the test may change: the run's keys, copied."""
     folder = tmp_path / "state"
     folder.mkdir()
-    for path in settings.KINDMEM_STATE.directory.iterdir():
+    for path in filter(Path.is_file, settings.KINDMEM_STATE.directory.iterdir()):
         (folder / path.name).write_bytes(path.read_bytes())
     settings.KINDMEM_STATE = load_or_create(folder)
     return folder

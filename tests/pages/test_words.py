@@ -23,7 +23,8 @@ _RECEIPT = re.compile(r"R(-[0-9A-Z]{4}){3}")
 _SPOKEN = re.compile(r'\s(?:aria-label|placeholder|title|alt|data-label|data-copied)="([^"]*)"')
 _OWN_WORDS = {
     "kindmem", "sha", "rfc", "utc", "csv", "json", "travel", "seat", "side", "food", "allergy", "menu", "trip", "pune",
-    "booker", "example", "com", "ann", "auditor", "admin", "person", "profile", "notes", "arabic", "long", "word",
+    "booker", "example", "com", "http", "https", "hooks",
+    "ann", "auditor", "admin", "person", "profile", "notes", "arabic", "long", "word",
 }  # fmt: skip
 """The product's name, names of standards, and what the scenery's people and agents are called and talk about."""
 
