@@ -37,11 +37,11 @@ IS_DUE = {
     " AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())",
 }
 # Whom an open erasure is about: it takes the fact itself, whole and with its evidence, or says why it can't.
-IS_ERASING = """EXISTS (SELECT 1 FROM erasure e WHERE e.tenant_id = f.tenant_id AND e.status <> 'completed'
+IS_ERASING = """EXISTS (SELECT 1 FROM erasure e WHERE e.tenant_id = %(tenant)s::uuid AND e.status <> 'completed'
   AND CASE e.selector_kind WHEN 'fact' THEN e.selector_id = f.id WHEN 'conversation' THEN e.selector_id = f.thread_id
       ELSE e.selector_id IN (f.user_id, f.participant_id) OR EXISTS (
         SELECT 1 FROM fact_subject s
-        WHERE s.tenant_id = f.tenant_id AND s.fact_id = f.id AND s.subject_id = e.selector_id) END)"""
+        WHERE s.tenant_id = %(tenant)s::uuid AND s.fact_id = f.id AND s.subject_id = e.selector_id) END)"""
 _DUE = {
     branch: f"FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition} AND f.hold_count = 0 AND NOT {IS_ERASING}"
     for branch, condition in IS_DUE.items()

@@ -395,3 +395,11 @@ ROWS: dict[str, Row] = {
         body=lambda place: {"from": "2026-01-31T00:00:00Z", "until": "2026-02-01T00:00:00Z"},
     ),
 }
+
+# What a secret is called in the one answer that has it; a repeat goes without.
+SHOWN_ONCE = {
+    "memory.createKey": "token",
+    "memory.rotateKey": "token",
+    "memory.registerWebhook": "secret",
+    "memory.rotateWebhookSecret": "secret",
+}

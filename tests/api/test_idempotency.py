@@ -9,7 +9,7 @@ from django.db import connection
 from memory.tenancy import tenant_context, tenant_id_of
 from tests.api.endpoints import Endpoint, endpoints
 from tests.api.isolation import World
-from tests.api.rows import ROWS
+from tests.api.rows import ROWS, SHOWN_ONCE
 
 pytestmark = pytest.mark.usefixtures("live_db")
 
@@ -32,12 +32,7 @@ NEITHER = {
 }
 
 
-SHOWN_ONCE = {
-    "memory.createKey": "token",
-    "memory.rotateKey": "token",
-    "memory.registerWebhook": "secret",
-    "memory.rotateWebhookSecret": "secret",
-}
+NO_OTHER = {"memory.dryRunSweep": "takes no body and names nothing"}
 # Bodies that are the same each time: what makes them another one.
 OTHERWISE: dict[str, dict[str, Any]] = {
     "memory.writeFact": {"content": "y"},
@@ -103,6 +98,8 @@ def test_the_same_key_and_body_replay_the_first_answer_and_another_body_is_refus
     assert again.json() == told
     assert again["Idempotency-Replayed"] == "true"
     assert kept_keys(world, key) == 1
+    if endpoint.id in NO_OTHER:
+        return
     another = _another_request(endpoint, world, body)
     told = client.post(another[0] or url, another[1], Idempotency_Key=key)
     assert told.status_code == 409, told.content
