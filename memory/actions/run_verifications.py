@@ -56,6 +56,11 @@ SELECT max(checkpoint_size) FROM verification_job
 WHERE tenant_id = %(tenant)s::uuid AND status = 'done' AND state = ANY (%(good)s::text[]) AND from_sequence IS NULL
   AND to_sequence IS NULL AND (run_id IS NULL OR run_id = %(run)s::text)
 """
+# A run is read from its first entry on unless what was found of it last was good.
+_STANDING = """
+SELECT EXISTS (SELECT FROM run_verification
+               WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND state = ANY (%(good)s::text[]))
+"""
 _BEGIN = """
 UPDATE verification_job SET runs_total = %(runs)s::int, entries_total = %(entries)s::bigint, since_size = %(since)s::bigint
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s::uuid
@@ -88,6 +93,7 @@ class _Work:
     sealed_log: SealedLog
     runs: Iterator[str]
     since: int
+    since_of_run: int = 0
     examination: RunExamination | None = None
     run_id: str = ""
     runs_done: int = 0
@@ -182,8 +188,15 @@ def _since(cursor: Any, key: dict[str, Any], job: VerificationJob, sealed_log: S
     """How much of the log of seals is taken on its signature: what the last good verification had all of before it."""
     if not job.is_incremental:
         return 0
+    if job.run_id is not None and not _stands_good(cursor, job.run_id, key["tenant"]):
+        return 0
     cursor.execute(_SINCE, {**key, "run": job.run_id, "good": list(_GOOD)})
     return min(cursor.fetchone()[0] or 0, sealed_log.size)
+
+
+def _stands_good(cursor: Any, run_id: str, tenant_id: UUID) -> bool:
+    cursor.execute(_STANDING, {"tenant": tenant_id, "run": run_id, "good": list(_GOOD)})
+    return bool(cursor.fetchone()[0])
 
 
 def _step(principal: Principal, work: _Work, cursor: Any, until: float) -> bool:
@@ -194,6 +207,8 @@ def _step(principal: Principal, work: _Work, cursor: Any, until: float) -> bool:
             if run_id is None:
                 return True
             work.run_id = run_id
+            is_joined = work.since > 0 and _stands_good(cursor, run_id, principal.tenant_id)
+            work.since_of_run = work.since if is_joined else 0
             work.examination = RunExamination(
                 cursor,
                 tenant_id=principal.tenant_id,
@@ -202,7 +217,7 @@ def _step(principal: Principal, work: _Work, cursor: Any, until: float) -> bool:
                 sealed_log=work.sealed_log,
                 first=work.job.first or 0,
                 last=work.job.last,
-                since=work.since,
+                since=work.since_of_run,
                 on_batch=work.note,
             )
         if not work.examination.read(cursor, until=until):
@@ -211,7 +226,13 @@ def _step(principal: Principal, work: _Work, cursor: Any, until: float) -> bool:
         work.examination = None
         work.take(report)
         if work.job.first is None and work.job.last is None:
-            keep_verification(cursor, principal, report, asked_by=work.job.asked_by)
+            keep_verification(
+                cursor,
+                principal,
+                report,
+                asked_by=work.job.asked_by,
+                is_full=work.since_of_run == 0,
+            )
         if time.monotonic() > until:
             return False
 

@@ -25,6 +25,7 @@ VALUES (%(tenant)s::uuid, %(run)s::text, %(state)s::text, %(to)s::bigint, %(bad)
 ON CONFLICT (tenant_id, run_id) DO UPDATE
 SET state = excluded.state, verified_to = excluded.verified_to, first_bad_sequence = excluded.first_bad_sequence,
     first_bad_class = excluded.first_bad_class, verified_at = excluded.verified_at, verified_by = excluded.verified_by
+WHERE %(is_full)s::boolean OR excluded.state = 'tampered' OR run_verification.state <> 'tampered'
 """
 
 
@@ -104,9 +105,17 @@ def log_verification(principal: Principal, payload: dict[str, Any]) -> None:
 
 
 def keep_verification(
-    cursor: Any, principal: Principal, report: ChainReport, *, asked_by: str | None = None
+    cursor: Any,
+    principal: Principal,
+    report: ChainReport,
+    *,
+    asked_by: str | None = None,
+    is_full: bool = True,
 ) -> None:
-    """Keep for lists what was found of a whole run. asked_by: a writer, when it is not the principal's own."""
+    """Keep for lists what was found of a whole run. asked_by: a writer, when it is not the principal's own.
+
+    What was not read in full takes back no tampering that was found.
+    """
     bad = report.first_bad
     cursor.execute(
         _KEEP,
@@ -118,5 +127,6 @@ def keep_verification(
             "bad": bad.sequence if bad else None,
             "class": bad.tampering.value if bad else None,
             "by": asked_by or principal.writer,
+            "is_full": is_full,
         },
     )

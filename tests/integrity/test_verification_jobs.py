@@ -12,6 +12,8 @@ from memory.actions import run_verifications as runner
 from memory.actions.ask_verification import WAITING_AT_MOST
 from memory.actions.erase_payloads import erase_payloads
 from memory.actions.run_verifications import REPORTS_KEPT, run_verifications
+from memory.actions.verify_run import keep_verification
+from memory.integrity.states import ChainReport, State
 from memory.tenancy import tenant_context
 from tests.builders import ApiClient, TenantKit
 from tests.integrity.logs import attacker, fill, seal
@@ -168,7 +170,59 @@ def test_incremental_joins_what_is_new_to_the_signed_head(
         whole = done(live_acme, auditor, runId="run-1")["reports"][0]
         assert (whole["firstBad"]["sequence"], whole["firstBad"]["class"]) == (2, "content")
         again = done(live_acme, auditor, runId="run-1", mode="incremental")
-        assert "sinceCheckpoint" in again
+        assert "sinceCheckpoint" not in again
+        assert again["reports"] == [whole]
+
+
+@pytest.mark.parametrize("asked", [{"runId": "run-1"}, {}])
+def test_incremental_does_not_take_back_the_tampering_that_was_found_before(
+    live_acme: TenantKit, auditor: ApiClient, superuser_url: str, asked: dict[str, Any]
+) -> None:
+    fill(live_acme, 8)
+    fill(live_acme, 3, run="run-2")
+    seal(live_acme)
+    done(live_acme, auditor)
+    edit = "UPDATE log_entry SET actor = {} WHERE run_id = 'run-1' AND sequence = 2"
+    with attacker(superuser_url) as session:
+        [actor] = session.execute(
+            "SELECT actor FROM log_entry WHERE run_id = 'run-1' AND sequence = 2"
+        ).fetchone() or [None]
+        session.execute(edit.format("'x'"))
+    assert done(live_acme, auditor)["state"] == "tampered"
+    again = done(live_acme, auditor, mode="incremental", **asked)
+    assert again["state"] == "tampered"
+    bad = next(one for one in again["reports"] if one["runId"] == "run-1")["firstBad"]
+    assert (bad["sequence"], bad["class"]) == (2, "content")
+    heads = auditor.get("/v1/memory/runs", {"status": "tampered"}).json()["data"]
+    assert [head["runId"] for head in heads] == ["run-1"]
+    with attacker(superuser_url) as session:
+        session.execute(edit.format("%s"), [actor])
+    done(live_acme, auditor, runId="run-1")
+    assert auditor.get("/v1/memory/runs", {"status": "tampered"}).json()["data"] == []
+
+
+def test_tampering_found_while_an_incremental_one_runs_is_not_taken_back_by_it(
+    live_acme: TenantKit, auditor: ApiClient, superuser_url: str
+) -> None:
+    fill(live_acme, 8)
+    seal(live_acme)
+    done(live_acme, auditor)
+    with tenant_context(live_acme.id), connection.cursor() as cursor:
+        principal = live_acme.principal("admin", everything=True)
+        cursor.execute(
+            "UPDATE run_verification SET state = 'tampered', first_bad_sequence = 2, first_bad_class = 'content'"
+            " WHERE run_id = 'run-1'"
+        )
+        good = ChainReport(
+            state=State.VERIFIED, run_id="run-1", from_sequence=0, to_sequence=7, entries=8,
+            head_hash=None, unsealed=0, erased=0, linkage_only=0, first_bad=None,
+        )  # fmt: skip
+        states = []
+        for is_full in (False, True):
+            keep_verification(cursor, principal, good, is_full=is_full)
+            cursor.execute("SELECT state FROM run_verification WHERE run_id = 'run-1'")
+            states.append(cursor.fetchone()[0])
+    assert states == ["tampered", "verified"]
 
 
 def test_incremental_after_an_erasure_still_says_that_something_was_erased(
