@@ -1,7 +1,11 @@
-"""Every route that takes JSON is sent every JSON text: never a 500, always the envelope, and what is taken comes back."""
+"""Every route that takes JSON is sent every JSON text: never a 500, always the envelope, and what is taken comes back.
+
+With every change a route gets a share of the texts, each text goes to many routes; before a release, every text to every route.
+"""
 
 import json
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,9 +16,11 @@ from tests.api.json_vectors import Vector, vectors
 from tests.api.makers import Place
 from tests.api.rows import ROWS
 from tests.builders import ApiClient, TenantKit
+from tests.rotation import shares
 
 _JSON = [endpoint for endpoint in endpoints() if endpoint.takes_json and endpoint.id in ROWS]
 _VECTORS = vectors()
+_PASSING = [vector for vector in _VECTORS if vector.must != "refuse"]
 _HERE = b'"@here@"'
 
 
@@ -48,11 +54,17 @@ def _send(client: ApiClient, endpoint: Endpoint, url: str, raw: bytes) -> HttpRe
     return client.request(endpoint.method, url, raw=raw)
 
 
-@pytest.mark.parametrize("endpoint", _JSON, ids=lambda endpoint: endpoint.id)
-def test_no_json_text_as_a_body_is_more_than_refused(endpoint: Endpoint, place: Place) -> None:
+_AS_BODY = shares(6, _JSON)
+_AS_PROPERTY = shares(4, _JSON, first=1)
+
+
+@pytest.mark.parametrize(("endpoint", "share"), _AS_BODY)
+def test_no_json_text_as_a_body_is_more_than_refused(
+    endpoint: Endpoint, share: slice, place: Place
+) -> None:
     row = ROWS[endpoint.id]
     url = row.url(endpoint, row.ids_in(place))
-    for vector in _VECTORS:
+    for vector in _VECTORS[share]:
         answer = _send(place.client, endpoint, url, vector.text)
         assert_answers(answer, vector.name)
         if vector.must == "refuse" and vector.text:
@@ -60,16 +72,17 @@ def test_no_json_text_as_a_body_is_more_than_refused(endpoint: Endpoint, place: 
             assert answer.json()["error"]["code"] == "bad-input", vector.name
 
 
-@pytest.mark.parametrize("endpoint", _JSON, ids=lambda endpoint: endpoint.id)
-def test_no_json_text_as_a_property_is_more_than_refused(endpoint: Endpoint, place: Place) -> None:
+@pytest.mark.parametrize(("endpoint", "share"), _AS_PROPERTY)
+def test_no_json_text_as_a_property_is_more_than_refused(
+    endpoint: Endpoint, share: slice, place: Place
+) -> None:
     row = ROWS[endpoint.id]
     url = row.url(endpoint, row.ids_in(place))
     names = sorted(set(endpoint.operation.body.schema["properties"]) - set(row.free))
     if not names:
         return
     # What the gate refuses anywhere was tried as a body: here is what gets past it, to one property after the other.
-    passing = [vector for vector in _VECTORS if vector.must != "refuse"]
-    for number, vector in enumerate(passing):
+    for number, vector in enumerate(_PASSING[share]):
         raw = spliced(row.smallest(place), names[number % len(names)], vector.text)
         assert_answers(_send(place.client, endpoint, url, raw), vector.name)
 
@@ -84,6 +97,7 @@ def _is_closed_by(vector: Vector) -> bool:
 
 
 _FREE = [(endpoint, name) for endpoint in _JSON for name in ROWS[endpoint.id].free]
+_AS_ANYTHING = shares(2, _FREE)
 
 
 def _stored(content: bytes, name: str) -> object:
@@ -92,16 +106,15 @@ def _stored(content: bytes, name: str) -> object:
     return told["record"]["value"] if name == "new_value" else told[name]
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "name"), _FREE, ids=[f"{one.id}-{name}" for one, name in _FREE]
-)
+@pytest.mark.parametrize(("where", "share"), _AS_ANYTHING)
 def test_a_json_text_where_any_is_taken_comes_back_as_it_was_or_is_refused(
-    endpoint: Endpoint, name: str, place: Place
+    where: tuple[Endpoint, str], share: slice, place: Place
 ) -> None:
+    endpoint, name = where
     row = ROWS[endpoint.id]
     url = row.url(endpoint, row.ids_in(place))
     wrong = []
-    for vector in _VECTORS:
+    for vector in _VECTORS[share]:
         answer = _send(place.client, endpoint, url, spliced(row.smallest(place), name, vector.text))
         assert_answers(answer, vector.name)
         accepted = answer.status_code == row.status
@@ -132,3 +145,18 @@ def test_the_suite_is_whole() -> None:
     assert len(names) == len(set(names))
     assert sum(name.startswith("y_") for name in names) >= 90
     assert sum(name.startswith("n_") for name in names) >= 180
+
+
+@pytest.mark.parametrize(
+    ("cases", "texts", "times"),
+    [(_AS_BODY, _VECTORS, 5), (_AS_PROPERTY, _PASSING, 5), (_AS_ANYTHING, _VECTORS, 2)],
+    ids=["as a body", "as a property", "as anything"],
+)
+def test_each_text_is_sent_several_times_with_every_change(
+    cases: list[Any], texts: list[Vector], times: int
+) -> None:
+    sent = Counter(
+        vector.name for case in cases if not case.marks for vector in texts[case.values[1]]
+    )
+    assert set(sent) == {vector.name for vector in texts}
+    assert min(sent.values()) >= times
