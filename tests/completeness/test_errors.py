@@ -1,10 +1,11 @@
 """Every error code has a status, a class and a line that says what to do; nothing is documented that can't happen."""
 
+import ast
 import re
 
 from memory.api.errors import STATUS
-from memory.errors import CONSTRAINT_ERRORS, DomainError
-from tests.completeness.sources import ROOT
+from memory.errors import CONSTRAINT_ERRORS, DomainError, InvariantViolated
+from tests.completeness.sources import ROOT, files, name_of, nodes
 
 _LINE = re.compile(r"^\| `([a-z-]+)` \| (\d{3}) \| (.+) \|$", re.MULTILINE)
 
@@ -40,6 +41,34 @@ def test_every_code_is_stable_kebab_case_and_every_message_ends() -> None:
 
 def test_a_constraint_speaks_with_a_known_code() -> None:
     assert {make().code for make in CONSTRAINT_ERRORS.values()} <= set(STATUS)
+
+
+def _invariants_in_code() -> set[str]:
+    """The names that are raised, and those of constraints."""
+    named = {
+        one.invariant
+        for make in CONSTRAINT_ERRORS.values()
+        if isinstance(one := make(), InvariantViolated)
+    }
+    for path in files(".py"):
+        for node in nodes(path):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) != "InvariantViolated":
+                continue
+            (said,) = [one.value for one in node.keywords if one.arg == "invariant"]
+            if name_of(path) == "memory/errors.py" and ast.unparse(said) == "name":
+                continue  # what CONSTRAINT_ERRORS makes
+            assert isinstance(said, ast.Constant), f"{name_of(path)}:{node.lineno}"
+            named.add(str(said.value))
+    return named
+
+
+def test_every_invariant_that_refuses_is_explained_and_no_other_but_the_ten() -> None:
+    section = (ROOT / "docs" / "errors.md").read_text("utf-8").split("\n## Invariants\n")[1]
+    lines = re.findall(r"^\| `([A-Za-z0-9-]+)` \| (.+) \|$", section, re.MULTILINE)
+    explained = dict(lines)
+    assert len(explained) == len(lines), "a name has two lines"
+    assert set(explained) == _invariants_in_code() | {f"I{n}" for n in range(1, 11)}
+    assert [name for name, text in explained.items() if len(text) < 40 or text[-1] != "."] == []
 
 
 def test_details_name_things_as_the_wire_does() -> None:
