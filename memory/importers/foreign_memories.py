@@ -31,7 +31,6 @@ def _of_mem0(item: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(user, str) or not user:
         raise BadInput.at("/user_id", "must name the person: a memory is about somebody")
     run, agent = item.get("run_id"), item.get("agent_id")
-    captured = item.get("updated_at") or item.get("created_at")
     maker = agent if isinstance(agent, str) and _AGENT.fullmatch(agent) else "agent"
     ends = item.get("expiration_date")
     return _inference(
@@ -39,7 +38,7 @@ def _of_mem0(item: Mapping[str, Any]) -> dict[str, Any]:
         user=user,
         key=_key("mem0", [given]),
         value=_text(item, "memory"),
-        captured_at=_captured(captured, "/updated_at"),
+        captured_at=_captured(item),
         captured_by=f"{maker}@mem0",
         bindings={"run_id": run} if isinstance(run, str) and run else {},
         valid_until=ends[:10] if isinstance(ends, str) else None,
@@ -68,7 +67,7 @@ def _of_langgraph(item: Mapping[str, Any], subject_at: int | None) -> dict[str, 
         user=user,
         key=_key("langgraph", [*others, key]),
         value=item["value"],
-        captured_at=_captured(item.get("updated_at") or item.get("created_at"), "/updated_at"),
+        captured_at=_captured(item),
         captured_by="agent@langgraph",
         bindings={},
         valid_until=None,
@@ -118,11 +117,14 @@ def _text(item: Mapping[str, Any], name: str) -> str:
     return found
 
 
-def _captured(text: Any, path: str) -> str:
+def _captured(item: Mapping[str, Any]) -> str:
+    """When it was last written. What is wrong is said of the member that the time was taken from."""
+    name = "updated_at" if item.get("updated_at") else "created_at"
+    text = item.get(name)
     try:
         return instant_text(instant(text if isinstance(text, str) else ""))
     except ValueError as error:
-        raise BadInput.at(path, str(error)) from None
+        raise BadInput.at(f"/{name}", str(error)) from None
 
 
 def _key(first: str, names: Sequence[str]) -> str:

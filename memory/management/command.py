@@ -151,10 +151,11 @@ def operator(slug: str) -> Principal:
     )
 
 
-def sentence(error: DomainError) -> str:
-    """What the error says to a person at a terminal: bad input names each place."""
+def sentence(error: DomainError, *, of_file: bool = False) -> str:
+    """What the error says to a person at a terminal: bad input names each place, as an option or as the file spells it."""
     if isinstance(error, BadInput):
-        places = (f"{_option(one['path'])} {one['message']}".strip() for one in error.issues)
+        named_as = _member if of_file else _option
+        places = (f"{named_as(one['path'])} {one['message']}".strip() for one in error.issues)
         return "; ".join(place.rstrip(".") for place in places) + "."
     named = ", ".join(f"{name} {value}" for name, value in error.details.items() if value != "")
     return f"{error} ({named})" if named else str(error)
@@ -162,6 +163,10 @@ def sentence(error: DomainError) -> str:
 
 def _option(path: str) -> str:
     return path.lstrip("/").replace("_", "-")
+
+
+def _member(path: str) -> str:
+    return path.lstrip("/")
 
 
 def ids(text: str) -> list[str]:

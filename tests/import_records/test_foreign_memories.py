@@ -103,6 +103,24 @@ def test_a_memory_of_nobody_or_no_time_is_refused(
     assert codes(imported(acme, path, refused=1)) == [("line 1", "bad-input")]
 
 
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"user_id": None}, "user_id"),
+        ({"created_at": "2026-02-01T09:00:00"}, "created_at"),
+        ({"created_at": None}, "created_at"),
+        ({"updated_at": "yesterday"}, "updated_at"),
+    ],
+    ids=str,
+)
+def test_a_refusal_names_the_member_as_the_file_does(
+    acme: TenantKit, tmp_path: Path, changed: dict[str, Any], named: str
+) -> None:
+    (refusal,) = imported(acme, file_of(tmp_path, {**MEM0, **changed}), refused=1)["refusals"]
+    assert refusal["message"].startswith(f"{named} must ")
+    assert [one["path"] for one in refusal["details"]["issues"]] == [f"/{named}"]
+
+
 def test_an_item_of_a_langgraph_store_needs_to_be_told_whose_it_is(
     acme: TenantKit, app: Memory, tmp_path: Path
 ) -> None:

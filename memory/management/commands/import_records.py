@@ -69,7 +69,7 @@ class Command(OperatorCommand):
                 step(item)
                 self.progress.show(work.progress(), **work.counts)
         except BadInput as error:
-            return f"{path}: {sentence(error)}"
+            return f"{path}: {sentence(error, of_file=True)}"
         return None
 
 
@@ -173,9 +173,13 @@ class _Work:
                 note_refusal(self._principal, "import", error.ids)
         if len(self._refusals) < MOST_TOLD:
             details = {"issues": error.issues} if isinstance(error, BadInput) else error.details
-            said = {"place": item.place, "code": error.code, "message": sentence(error)}
+            said = {
+                "place": item.place,
+                "code": error.code,
+                "message": sentence(error, of_file=True),
+            }
             self._refusals.append({**said, **({"details": details} if details else {})})
-            self.told.append(f"Refused {item.place}: {error.code}: {sentence(error)}")
+            self.told.append(f"Refused {item.place}: {error.code}: {sentence(error, of_file=True)}")
 
     def progress(self) -> str:
         done = self.counts

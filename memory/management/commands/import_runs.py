@@ -68,7 +68,7 @@ class Command(OperatorCommand):
         except KeyboardInterrupt:
             broken = "Stopped. Run it again to go on from here."
         except BadInput as error:
-            broken = f"{path}: {sentence(error)}"
+            broken = f"{path}: {sentence(error, of_file=True)}"
         if work.counts["factsWritten"] and not options["dry_run"]:
             self._make_vectors(principal)
         self.progress.end()
@@ -144,9 +144,13 @@ class _Work:
         self.counts["refused"] += 1
         if len(self._refusals) < MOST_TOLD:
             issues = error.issues if isinstance(error, BadInput) else []
-            said = {"place": item.place, "code": error.code, "message": sentence(error)}
+            said = {
+                "place": item.place,
+                "code": error.code,
+                "message": sentence(error, of_file=True),
+            }
             self._refusals.append({**said, "issues": issues} if issues else said)
-            self.told.append(f"Refused {item.place}: {sentence(error)}")
+            self.told.append(f"Refused {item.place}: {sentence(error, of_file=True)}")
         if self.counts["refused"] == self.counts["items"] == HOPELESS:
             raise BadInput.at("file", f"has no transcript among its first {HOPELESS} items")
 
