@@ -10,14 +10,12 @@ from tests.browser.conftest import Windows
 from tests.builders import TenantKit
 from tests.pages.people import person
 from tests.records.builders import an_inference, body_of
+from tests.rotation import one_in
 
 pytestmark = pytest.mark.browser
 MOST_STEPS = 90
-
-
-@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
-def scripts(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
+# One story with scripts and one without is played with every change, the other two before a release.
+NAMES_OF_WAYS = {"ids": ["with scripts", "without scripts"]}
 
 
 def has_focus(one: Locator) -> bool:
@@ -59,6 +57,7 @@ def recalled(kit: TenantKit, **context: Any) -> Any:
     return body_of(agent.post("/v1/memory/recall", body), 200)["value"]
 
 
+@pytest.mark.parametrize("scripts", one_in(2, [True, False]), **NAMES_OF_WAYS)
 def test_a_person_fixes_a_guess_widens_it_and_undoes(
     windows: Windows, kit: TenantKit, scripts: bool
 ) -> None:
@@ -89,6 +88,7 @@ def test_a_person_fixes_a_guess_widens_it_and_undoes(
     assert recalled(kit, trip_id="PUNE") == "window"
 
 
+@pytest.mark.parametrize("scripts", one_in(2, [True, False], first=1), **NAMES_OF_WAYS)
 def test_an_auditor_follows_causes_reveals_and_verifies(
     windows: Windows, kit: TenantKit, superuser_url: str, scripts: bool
 ) -> None:

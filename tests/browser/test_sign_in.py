@@ -20,8 +20,11 @@ from tests.browser.conftest import Visitor, Windows
 from tests.browser.issuer import CLIENT_ID, CLIENT_SECRET, Issuer, an_issuer
 from tests.builders import TenantKit, make_tenant
 from tests.pages.people import PASSWORD, Person, person
+from tests.rotation import one_in
 
 pytestmark = pytest.mark.browser
+
+NAMES_OF_WAYS = {"ids": ["with scripts", "without scripts"]}
 
 _AUTHENTICATOR = {
     "protocol": "ctap2",
@@ -131,7 +134,7 @@ def test_a_passkey_opens_the_account_without_a_password_until_it_is_taken_away(
     assert page.get_by_role("heading", name="What is remembered about you").count() == 0
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+@pytest.mark.parametrize("scripts", one_in(2, [True, False]), **NAMES_OF_WAYS)
 def test_a_code_of_an_app_is_asked_after_the_password_and_opens_once(
     windows: Windows, ann: Person, scripts: bool
 ) -> None:
@@ -160,6 +163,7 @@ def test_a_code_of_an_app_is_asked_after_the_password_and_opens_once(
         page.get_by_text("Incorrect code").first.wait_for()
 
 
+@pytest.mark.full
 def test_a_recovery_code_opens_once_in_place_of_the_app(windows: Windows, ann: Person) -> None:
     window = at_the_door(windows, ann)
     page = window.page
@@ -197,7 +201,7 @@ def trust(settings: Any, issuer: Issuer) -> None:
     settings.CONTENT_SECURITY_POLICY = {**policy, "DIRECTIVES": directives}
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+@pytest.mark.parametrize("scripts", one_in(2, [True, False], first=1), **NAMES_OF_WAYS)
 def test_single_sign_on_opens_the_account_of_the_address_and_leaves_its_password(
     windows: Windows, ann: Person, settings: Any, scripts: bool
 ) -> None:
@@ -275,6 +279,7 @@ def test_after_five_wrong_passwords_the_right_one_waits_too(windows: Windows, an
         is_in(page)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_one_other_browser_is_signed_out_and_this_one_and_the_third_go_on(
     windows: Windows, ann: Person, scripts: bool
@@ -295,6 +300,7 @@ def test_one_other_browser_is_signed_out_and_this_one_and_the_third_go_on(
     is_in(third.open("memory/"))
 
 
+@pytest.mark.full
 def test_a_new_password_ends_every_other_session(windows: Windows, ann: Person) -> None:
     here, there = at_the_door(windows, ann), at_the_door(windows, ann)
     for window in (here, there):
@@ -316,6 +322,7 @@ def test_a_new_password_ends_every_other_session(windows: Windows, ann: Person) 
     is_in(there.page)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_a_member_of_two_workspaces_switches_and_each_shows_its_own(
     windows: Windows, ann: Person, scripts: bool

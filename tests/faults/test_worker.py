@@ -75,6 +75,7 @@ def test_it_goes_on_when_the_database_was_restarted_in_order(running: Product) -
     is_worked_on(running, "restarted")
 
 
+@pytest.mark.full
 def test_a_killed_worker_is_replaced_and_work_goes_on(running: Product) -> None:
     for turn in range(3):
         eventually(lambda: running.up.child("work") is not None)

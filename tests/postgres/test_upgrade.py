@@ -58,6 +58,7 @@ def test_the_data_of_an_older_postgresql_is_refused_until_it_is_brought_over(old
     assert not [name for name in left if name.endswith(".dump")]
 
 
+@pytest.mark.full
 def test_one_that_fails_leaves_the_old_data_in_its_place(
     older: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,11 +74,13 @@ def test_one_that_fails_leaves_the_old_data_in_its_place(
     assert not (older / "upgrading").exists()
 
 
+@pytest.mark.full
 def test_one_in_use_is_refused(older: Path) -> None:
     with Cluster(older, major=16).borrowed(), pytest.raises(ClusterError, match="in use"):
         upgrade(older, silent)
 
 
+@pytest.mark.full
 def test_a_server_of_ones_own_is_not_ours_to_upgrade(older: Path) -> None:
     refused = run(older, "upgrade_database", DATABASE_URL="postgresql://x@127.0.0.1:1/x")
     assert refused.returncode == 1
