@@ -39,7 +39,7 @@ from memory.records.store import (
 )
 from memory.records.superseding import refuse_policy
 from memory.records.upcoming import lock_thing_today, slot_of
-from memory.records.widening import Scope, is_over, read_scope
+from memory.records.widening import Scope, check_takes_in, is_over, read_scope
 from memory.trust.instructions import reads_like_instruction
 
 _CAPTURED_BY = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9._-]+")
@@ -66,6 +66,9 @@ def correct(*, principal: Principal, asked: Correction) -> Corrected:
         raise BadInput.at("/new_value", "must not be null; to have it forgotten, forget it")
     scope = read_scope(principal, asked.context, broaden=asked.broaden)
     seen = target_of(principal, asked)
+    if asked.broaden:
+        own = seen.bindings if seen is not None and asked.record_id is not None else {}
+        check_takes_in(scope, asked.context, own)
     subject = subject_of(principal, asked, seen)
     key = seen.key if seen is not None else asked.key or ""
     lock_thing_today(principal, subject.type, subject.id, key)

@@ -41,7 +41,10 @@ def read_scope(principal: Principal, context: Context, *, broaden: bool) -> Scop
         return Scope("instance", context.instance)
     if context.broaden_to is None:
         raise InvariantViolated(invariant="I4")
-    return read_broaden_to(principal, context.broaden_to, "/context/broaden_to")
+    scope = read_broaden_to(principal, context.broaden_to, "/context/broaden_to")
+    if scope.level == "instance" and not scope.bindings:
+        raise InstanceUnnamed
+    return scope
 
 
 def read_broaden_to(principal: Principal, given: Any, path: str) -> Scope:
@@ -60,6 +63,16 @@ def read_broaden_to(principal: Principal, given: Any, path: str) -> Scope:
     ):
         raise PermissionDenied(needs="an admin, to widen beyond one user")
     return Scope(given["level"], bindings)
+
+
+def check_takes_in(scope: Scope, context: Context, own: Bindings) -> None:
+    """The case corrected is within the wider scope, else the old value would stay in use just there.
+
+    own: the bindings of the record pointed at, which say what the case is where the context doesn't. Raises
+    InvariantViolated.
+    """
+    if not covers(scope.bindings, {**own, **context.values}):
+        raise InvariantViolated(invariant="I4")
 
 
 def is_over(scope: Scope, level: str, bindings: Bindings) -> bool:

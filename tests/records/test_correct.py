@@ -165,11 +165,50 @@ def test_widening_supersedes_what_it_takes_in(app: Memory) -> None:
 def test_widening_less_than_the_wider_record_leaves_that_in_use_elsewhere(app: Memory) -> None:
     wide = app.remember("aisle")
     to = {"level": "project", "bindings": {"project_id": "p1"}}
-    context = {**ANN, "trip_id": "T1", "broaden_to": to}
+    context = {**ANN, "trip_id": "T1", "project_id": "p1", "broaden_to": to}
     app.correct("window", context=context, broaden=True)
     assert app.recall(context={**ANN, "project_id": "p1"})["value"] == "window"
     assert app.recall(context={**ANN, "project_id": "p2"})["value"] == "aisle"
     assert app.get(wide["id"])["lifecycle"]["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    "bindings",
+    [{"project_id": "p9"}, {"trip": "1"}, {"trip": True}, {"trip": 1, "leg": 2}],
+)
+def test_widening_takes_in_the_case_that_is_corrected(
+    app: Memory, bindings: dict[str, Any]
+) -> None:
+    record = app.remember("aisle")
+    context = {**ANN, "trip": 1, "broaden_to": {"level": "project", "bindings": bindings}}
+    body = {"new_value": "window", "context": context, "broaden": True}
+    for path, more in (
+        (CORRECT, {"key": "travel.seat"}),
+        (f"{RECORDS}/{record['id']}/correct", {}),
+    ):
+        answer = app.client.post(path, {**body, **more})
+        assert refusal(answer, 422, "invariant-violated") == {"invariant": "I4"}
+    assert [one["value"] for one in app.list()] == ["aisle"]
+
+
+def test_a_record_pointed_at_says_what_the_case_is_where_the_context_does_not(app: Memory) -> None:
+    record = app.remember("aisle", level="task", bindings={"trip": 1})
+    path = f"{RECORDS}/{record['id']}/correct"
+    to = {"level": "task", "bindings": {"trip": 1}}
+    body = {"new_value": "window", "broaden": True}
+    elsewhere = {**body, "context": {**ANN, "trip": 2, "broaden_to": to}}
+    refusal(app.client.post(path, elsewhere), 422, "invariant-violated")
+    body_of(app.client.post(path, {**body, "context": {**ANN, "broaden_to": to}}), 201)
+    assert app.recall(context={**ANN, "trip": 1})["value"] == "window"
+
+
+def test_nothing_is_widened_to_an_instance_that_nobody_names(app: Memory) -> None:
+    record = app.remember("aisle", level="instance", bindings={"trip": 1})
+    to = {"level": "instance", "bindings": {}}
+    body = {"new_value": "window", "broaden": True, "context": {**ANN, "trip": 1, "broaden_to": to}}
+    path = f"{RECORDS}/{record['id']}"
+    refusal(app.client.post(CORRECT, {"key": "travel.seat", **body}), 422, "instance-unnamed")
+    refusal(app.client.post(f"{path}/correct", body), 422, "instance-unnamed")
 
 
 def test_widening_says_how_far_and_beyond_one_user_takes_an_admin(
