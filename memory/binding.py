@@ -21,7 +21,7 @@ from memory.api.operation import in_transaction
 from memory.api.schemas_log import NEW_ENTRY
 from memory.api.shapes import Shape
 from memory.embeddings.provider import EmbeddingError
-from memory.errors import BadInput, DomainError
+from memory.errors import BadInput, DomainError, EntryIdTaken
 from memory.fact_shape import FactView
 from memory.ids import new_text_id
 from memory.log_entry import ABSENT, NewEntry, StoredEntry
@@ -207,19 +207,26 @@ class MemoryBinding:
         def work() -> dict[str, Any]:
             self._needs("append", given.tenant_id)
             entry = self._new_entry(given)
-            with tenant_context(self.tenant):
-                stored = None
-                if given.id is not None:
-                    stored = already_stored(
-                        principal=self.principal, run_id=given.run_id, entries=[entry]
-                    )
-                if stored is None:
-                    stored = append_log_entries(
-                        principal=self.principal, run_id=given.run_id, entries=[entry]
-                    )
-            return _plain(stored[0].wire())
+            try:
+                stored = self._append(given, entry)
+            except EntryIdTaken as error:
+                if not error.is_of_this_moment:
+                    raise
+                # A twin of this call was first: what it stored is found now.
+                stored = self._append(given, entry)
+            return _plain(stored.wire())
 
         return _result(work, "invalid-log-entry")
+
+    def _append(self, given: AppendLogInput, entry: NewEntry) -> StoredEntry:
+        asked: dict[str, Any] = {
+            "principal": self.principal,
+            "run_id": given.run_id,
+            "entries": [entry],
+        }
+        with tenant_context(self.tenant):
+            stored = already_stored(**asked) if given.id is not None else None
+            return (stored or append_log_entries(**asked))[0]
 
     def read_log(self, given: ReadLogInput) -> Result[list[dict[str, Any]]]:
         def work() -> list[dict[str, Any]]:

@@ -510,6 +510,11 @@ class EntryIdTaken(DomainError):
     message = "This log entry id is taken."
     id: str
 
+    @property
+    def is_of_this_moment(self) -> bool:
+        """Whether the database said so while it was written: it was free a moment ago."""
+        return self.__cause__ is not None
+
 
 @dataclass(eq=False)
 class RunDiffers(DomainError):

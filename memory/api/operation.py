@@ -32,6 +32,7 @@ from memory.errors import (
     BadInput,
     BodyTooLarge,
     DomainError,
+    EntryIdTaken,
     LegalHoldActive,
     MethodNotAllowed,
     NotAcceptable,
@@ -296,7 +297,8 @@ def unit_outside(
 
 def in_transaction(unit: Callable[[], T], *, has_begun: Callable[[], bool] = lambda: True) -> T:
     """Run one unit in a transaction; again after a deadlock or serialization failure, and after a lost connection while
-    `has_begun` is false. Inside an outer transaction there is no second try."""
+    `has_begun` is false. Again also where a twin of this request stored the same entry meanwhile: now it is found.
+    Inside an outer transaction there is no second try."""
     if connection.in_atomic_block:
         with transaction.atomic():
             return unit()
@@ -305,8 +307,10 @@ def in_transaction(unit: Callable[[], T], *, has_begun: Callable[[], bool] = lam
         try:
             with transaction.atomic():
                 return unit()
-        except (DatabaseError, InterfaceError) as error:
-            if is_connection_lost(error):
+        except (DatabaseError, InterfaceError, EntryIdTaken) as error:
+            if isinstance(error, EntryIdTaken):
+                may_repeat = error.is_of_this_moment and attempt == 1
+            elif is_connection_lost(error):
                 connection.close()
                 may_repeat = not has_begun()
             else:

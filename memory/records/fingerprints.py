@@ -1,10 +1,12 @@
 """Keyed digests of what must not come back, and of values in logs and receipts.
 
 HMAC-SHA256 under a key that lies outside the database: whoever has the database, or a backup of it, can't test
-guesses. A value counts as the same when it is after trimming and case-folding each string in it.
+guesses. A value counts as the same when it is after trimming and case-folding each string in it, however its characters
+are composed and whatever stands between them that nobody sees.
 """
 
 import hmac
+import unicodedata
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -20,14 +22,22 @@ def _digest(purpose: str, tenant_id: UUID, *parts: str) -> bytes:
 
 
 def folded(value: Any) -> Any:
-    """The value with each string trimmed and case-folded, names of members left alone."""
+    """The value with each string trimmed and case-folded, names of members left alone.
+
+    Composed and compatible forms are one (NFKC), and characters without a shape, such as a zero-width space, count for nothing.
+    """
     if isinstance(value, str):
-        return value.strip().casefold()
+        return _spelled(_spelled(value).casefold())
     if isinstance(value, list):
         return [folded(part) for part in value]
     if isinstance(value, dict):
         return {name: folded(part) for name, part in value.items()}
     return value
+
+
+def _spelled(text: str) -> str:
+    seen = "".join(one for one in text if unicodedata.category(one) != "Cf")
+    return unicodedata.normalize("NFKC", seen).strip()
 
 
 def of_key(tenant_id: UUID, subject_type: str, subject_id: str, key: str) -> bytes:

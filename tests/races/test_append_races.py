@@ -6,6 +6,7 @@ import pytest
 
 from memory.actions.append_log_entries import append_governance, append_log_entries
 from memory.api.operation import in_transaction
+from memory.binding import AppendLogInput, MemoryBinding
 from memory.ids import new_text_id
 from memory.log_entry import NewEntry
 from memory.queries.run_log import run_log
@@ -96,6 +97,46 @@ def test_one_retried_request_sent_many_times_at_once_is_one_entry(live_acme: Ten
     }
     assert_is_one_chain(chain_of(live_acme, "once"), 1)
     assert write(0) == made.pop()
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_the_same_entries_sent_many_times_at_once_by_their_ids_are_stored_once(
+    live_acme: TenantKit, count: int, is_new: bool
+) -> None:
+    """Without any Idempotency-Key: whoever comes second is told what is stored."""
+    token = live_acme.token("agent", projects=["p1"])
+    one = {"kind": "tool-call", "scope": {"projectId": "p1"}}
+    if not is_new:
+        assert ApiClient(token).post("/v1/memory/runs/ids/log", one).status_code == 201
+    entries = [{**one, "id": f"entry-{number}"} for number in range(count)]
+    path = "/v1/memory/runs/ids/log" + ("" if count == 1 else "/batch")
+    body = entries[0] if count == 1 else {"entries": entries}
+
+    def write(_: int) -> tuple[int, bytes]:
+        answer = ApiClient(token).post(path, body)
+        return answer.status_code, answer.content
+
+    answers = at_once(10, write)
+    assert {status for status, _ in answers} == {201}, answers
+    assert len(set(answers)) == 1
+    assert_is_one_chain(chain_of(live_acme, "ids"), count + (not is_new))
+
+
+def test_the_binding_stores_an_entry_once_however_often_it_is_sent_at_once(
+    live_acme: TenantKit,
+) -> None:
+    principal = live_acme.principal("agent", projects=["p1"])
+    given = AppendLogInput(
+        tenant_id=live_acme.slug,
+        run_id="bound",
+        kind="tool-call",
+        scope={"projectId": "p1"},
+        id="entry-of-the-binding",
+    )
+    results = at_once(10, lambda _: MemoryBinding(principal).append_log(given))
+    assert {result.value["sequence"] for result in results} == {0}
+    assert_is_one_chain(chain_of(live_acme, "bound"), 1)
 
 
 def test_governance_entries_of_many_acts_at_once_make_one_chain(live_acme: TenantKit) -> None:

@@ -167,6 +167,18 @@ def test_a_retried_request_does_not_bring_the_value_back(app: Memory) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "spelled", ["Zoe\u0308", " zoË ", "\u200bZoë", "Ｚｏë", "Z\u00ado\u0065\u0308"]
+)
+def test_a_forgotten_value_does_not_come_back_in_another_spelling(
+    app: Memory, spelled: str
+) -> None:
+    """Composed or not, wide or narrow, with what nobody sees between: it is the same word."""
+    app.forget(app.remember("Zoë", key="k.name")["id"])
+    body = a_record(spelled, key="k.name", source_type="system_record")
+    refusal(app.client.post(RECORDS, body), 409, "forgotten")
+
+
 def test_what_waited_for_review_of_the_same_thing_is_forgotten_too(
     app: Memory, agent: Memory, acme: TenantKit, superuser_url: str
 ) -> None:
