@@ -67,7 +67,7 @@ def forget_record(
     """
     record = readable_record(principal, record_id)
     check_record_write(principal, record.subject_type, record.subject_id, record.bindings)
-    lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
+    lock_thing_today(principal, record.subject_type, record.subject_id, record.key, expires=False)
     record = readable_record(principal, record_id)
     if record.status == "deleted":
         return _again(principal, record)

@@ -12,6 +12,7 @@ from django.db import connection
 from memory.access import Principal
 from memory.api.json_text import Raw
 from memory.instants import instant_text
+from memory.records import clock
 from memory.records.guard import record_guard
 from memory.records.store import readable_record
 
@@ -45,10 +46,14 @@ WITH RECURSIVE chain (id) AS (
 SELECT a.record_id, a.act, a.actor, a.actor_role, a.acted_at, a.reason_code, a.reason, a.scope_text, a.from_status, a.to_status,
        a.from_record_id, a.receipt_number, a.log_entry_id, f.value_text, t.value_text
 FROM acted a
-LEFT JOIN record_value f ON f.tenant_id = a.tenant_id AND f.record_id = a.from_record_id
-LEFT JOIN record_value t ON t.tenant_id = a.tenant_id AND t.record_id = a.record_id
+LEFT JOIN record_value f ON f.tenant_id = a.tenant_id AND f.record_id = a.from_record_id AND {f_kept}
+LEFT JOIN record_value t ON t.tenant_id = a.tenant_id AND t.record_id = a.record_id AND {t_kept}
 ORDER BY a.acted_at, a.act_id LIMIT {limit}
 """
+# What is past its last day shows what it will once it is expired.
+_KEPT = """NOT EXISTS (
+  SELECT 1 FROM memory_record o WHERE o.tenant_id = {row}.tenant_id AND o.id = {row}.record_id AND o.status = 'active'
+    AND o.valid_until < %(today)s::date AND NOT (o.retain_value AND o.sensitivity <> 'sensitive'))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +111,17 @@ def record_history(
     rule, parameters = record_guard(principal)
     with connection.cursor() as cursor:
         cursor.execute(
-            _HISTORY.format(guard=rule, limit=MOST_ACTS),
+            _HISTORY.format(
+                guard=rule,
+                limit=MOST_ACTS,
+                f_kept=_KEPT.format(row="f"),
+                t_kept=_KEPT.format(row="t"),
+            ),
             {
                 "tenant": principal.tenant_id,
                 "id": record_id,
                 "as_of": as_of,
+                "today": clock.day_of(clock.now(), principal.time_zone),
                 **parameters,
             },
         )

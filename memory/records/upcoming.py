@@ -26,24 +26,30 @@ from memory.records.store import (
 _BEGUN = (
     "r.is_upcoming AND r.status = 'active' AND r.review IS NULL AND r.valid_from <= %(today)s::date"
 )
+_OVERDUE = "r.status = 'active' AND r.review IS NULL AND r.valid_until < %(today)s::date"
 
 
-def lock_thing_today(principal: Principal, subject_type: str, subject_id: str, key: str) -> None:
-    """Take the lock of one (subject, key), and let what has begun there have its place."""
+def lock_thing_today(
+    principal: Principal, subject_type: str, subject_id: str, key: str, *, expires: bool = True
+) -> None:
+    """Take the lock of one (subject, key), let what has begun there have its place, and expire what is past its last day.
+
+    `expires` False: for who forgets it, and needs its value to know it again.
+    """
     lock_thing(principal.tenant_id, subject_type, subject_id, key)
-    begun = find_records(
+    today = clock.day_of(clock.now(), principal.time_zone)
+    due = find_records(
         principal.tenant_id,
         "r.subject_type = %(type)s::text AND r.subject_id = %(subject)s::text AND r.key = %(key)s::text "
-        f"AND {_BEGUN} ORDER BY r.id",
-        {
-            "type": subject_type,
-            "subject": subject_id,
-            "key": key,
-            "today": clock.day_of(clock.now(), principal.time_zone),
-        },
+        f"AND ({_BEGUN} OR {_OVERDUE}) ORDER BY r.id",
+        {"type": subject_type, "subject": subject_id, "key": key, "today": today},
     )
-    for one in begun:
-        _begin(principal, one)
+    overdue = [one.id for one in due if one.valid_until is not None and one.valid_until < today]
+    for one in due:
+        if one.is_upcoming:
+            _begin(principal, one)
+    if overdue and expires:
+        _expire(principal, overdue)
 
 
 def begun_things(
@@ -61,6 +67,15 @@ def begun_things(
         },
     )
     return sorted({(one.subject_type, one.subject_id, one.key) for one in found})
+
+
+def _expire(principal: Principal, ids: Sequence[str]) -> None:
+    """What is past its last day is expired by whoever meets it: no act keeps it in use or answers with it."""
+    act = Act(principal, "expired")
+    endings = expire(principal.tenant_id, ids, act.at)
+    if endings:
+        entry = act.log(recordIds=[one.id for one in endings], reason="valid-until")
+        act.keep(ended(endings, "expired"), entry, reason_code="valid-until")
 
 
 def slot_of(tenant_id: UUID, thing: tuple[str, str, str], level: str, bindings_text: str) -> Slot:

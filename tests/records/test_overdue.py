@@ -12,8 +12,9 @@ from memory.records import clock
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit, make_tenant
 from tests.commands.governance import governance
-from tests.records.builders import body_of, refusal
+from tests.records.builders import a_record, body_of, refusal
 from tests.records.conftest import RECORDS, Memory
+from tests.records.conftest import governance as record_acts
 
 SECRET = "a sensitive thing"
 
@@ -91,6 +92,75 @@ def test_what_is_held_is_sealed_when_its_last_day_is_over(kit: TenantKit) -> Non
             ("held", "hold")
         ]
     assert keys_kept(kit) == set()
+
+
+LONG_AGO = (datetime.now(UTC) - timedelta(days=3)).date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("act", "form"),
+    [
+        ("confirm", {}),
+        ("correct", {"new_value": "other", "context": {"user_id": "ann", "t": 1}}),
+        ("routes/confirm", {}),
+        ("routes/fix-value", {"new_value": "other", "context": {"user_id": "ann", "t": 1}}),
+        ("routes/dispute", {"statement": "no"}),
+        ("routes/never-infer", {}),
+        ("routes/out-of-date", {}),
+        ("routes/wrong-person", {}),
+    ],
+)
+def test_an_act_on_what_is_over_and_not_yet_expired_is_one_on_what_has_expired(
+    app: Memory, act: str, form: dict[str, object]
+) -> None:
+    app.remember(SECRET, id="over", sensitivity="sensitive", valid_until=LONG_AGO)
+    answer = app.client.post(f"{RECORDS}/over/{act}", form)
+    assert SECRET not in answer.content.decode()
+    details = refusal(answer, 409, "record-changed")
+    assert details["status"] == "expired"
+    assert app.list() == []
+
+
+@pytest.mark.parametrize("bindings", [{}, {"t": 1}])
+def test_a_correction_by_key_of_what_is_over_lives(app: Memory, bindings: dict[str, int]) -> None:
+    level = "instance" if bindings else "user"
+    app.remember("aisle", id="over", level=level, bindings=bindings, valid_until=LONG_AGO)
+    context = {"user_id": "ann", "t": 1}
+    record = app.correct("window", context=context)["record"]
+    assert record["scope"]["valid_until"] is None
+    assert record["correction"]["supersedes"] == []
+    assert app.recall(context=context)["value"] == "window"
+    assert app.get("over")["lifecycle"]["status"] == "expired"
+
+
+def test_a_write_beside_what_is_over_expires_it_and_says_so(app: Memory, admin: Memory) -> None:
+    app.remember(SECRET, id="over", sensitivity="sensitive", valid_until=LONG_AGO)
+    new = app.remember("something else")
+    assert new["correction"]["supersedes"] == []
+    with_reason = [one for one in record_acts(admin) if one["type"] == "record.expired"]
+    assert [(one["recordIds"], one["reason"]) for one in with_reason] == [(["over"], "valid-until")]
+
+
+def test_the_value_of_what_is_over_is_in_no_history_and_no_explanation(app: Memory) -> None:
+    first = app.remember("before", id="first", valid_until="2099-01-01", retain=True)
+    given = {"sensitivity": "sensitive", "valid_until": LONG_AGO, "retain": True}
+    app.remember(SECRET, id="over", supersedes=[first["id"]], **given)
+    app.remember("kept", id="kept", key="k.kept", valid_until=LONG_AGO, retain=True)
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    for about in ("first", "over"):
+        for what, query in (("history", {}), ("explain", {}), ("explain", {"as_of": now})):
+            answer = app.client.get(f"{RECORDS}/{about}/{what}", query)
+            assert SECRET not in answer.content.decode(), (about, what, query)
+    assert app.history("kept")[0]["to"]["value"] == "kept"
+    assert app.explain("kept", as_of=now)["value"] == "kept"
+
+
+def test_what_is_over_is_forgotten_with_its_value(app: Memory) -> None:
+    app.remember("aisle", id="over", valid_until=LONG_AGO)
+    app.forget("over")
+    earlier = "2026-01-01T00:00:00Z"
+    again = app.client.post(RECORDS, a_record("aisle", captured_at=earlier))
+    refusal(again, 409, "forgotten")
 
 
 def test_a_copy_for_an_undo_is_destroyed_at_its_deadline_and_not_before(kit: TenantKit) -> None:
