@@ -54,7 +54,7 @@ class RunFacts:
 
 
 def _line(row: Sequence[Any]) -> EntryLine:
-    values = [*row[:8], tag(bytes(row[8])), row[9]]
+    values = [*row[:8], tag(bytes(row[8] or b"")), row[9]]
     return EntryLine(*values)
 
 
@@ -136,7 +136,7 @@ def run_facts(principal: Principal, run_id: str) -> RunFacts | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    values = [*row[:3], tag(bytes(row[3])), *row[4:]]
+    values = [*row[:3], tag(bytes(row[3] or b"")), *row[4:]]
     return RunFacts(*values)
 
 

@@ -30,6 +30,7 @@ OTHER_RUNS_LOOKED_AT: Final = 10_000
 """How many other runs a transplanted entry is looked for in before it counts as edited."""
 
 ANOTHER_RUN: Final = "another run"
+A_WHOLE_ENTRY: Final = "a whole entry"
 NO_PAYLOAD: Final = "no payload"
 A_PAYLOAD: Final = "a payload"
 NO_SALT: Final = "a payload without its salt"
@@ -181,7 +182,7 @@ class ChainVerifier:
         for row in batch:
             if row.sequence != self._first - 1:
                 break
-            self._sequence, self._entry_hash = row.sequence, row.entry_hash
+            self._sequence, self._entry_hash = row.sequence, row.entry_hash or ZERO_HASH
             self._prev_hash = row.prev_hash
             used += 1
         if batch:
@@ -203,7 +204,7 @@ class ChainVerifier:
             if repeated == 0:
                 self._say(self._sequence, Tampering.GAP, str(self._sequence), NO_ENTRY)
             elif batch[0].entry_hash != self._entry_hash:
-                expected, found = tag(self._entry_hash), tag(batch[0].entry_hash)
+                expected, found = tag(self._entry_hash), tag(batch[0].entry_hash or b"")
                 self._say(self._sequence, Tampering.CONTENT, expected, found)
         return repeated
 
@@ -230,14 +231,14 @@ class ChainVerifier:
         elif row.kind == "event-emitted" and self._unattested:
             self._note_attestation(row)
         self._sequence = sequence
-        self._entry_hash = row.entry_hash
+        self._entry_hash = row.entry_hash or ZERO_HASH
         self._prev_hash = row.prev_hash
 
     def _note_erasure(self, row: EntryRow) -> None:
         self._erased += 1
         if row.hash_version == 1:
             self._linkage_only += 1
-        if row.id not in self._attested_ids:
+        if row.id is not None and row.id not in self._attested_ids:
             self._unattested.setdefault(row.id, row.sequence)
 
     def _note_attestation(self, row: EntryRow) -> None:
@@ -266,6 +267,17 @@ class ChainVerifier:
             caused_by,
             is_erased,
         ) = row
+        if (
+            entry_id is None
+            or kind is None
+            or scope_text is None
+            or timestamp is None
+            or prev_hash is None
+            or stored_hash is None
+            or version is None
+        ):
+            self._say(sequence, Tampering.CONTENT, A_WHOLE_ENTRY, f"no {_lacking(row)}")
+            return
         # What the payload says, and what is stored of it.
         if payload_text is None:
             payload_hash = content_hash if is_erased else None
@@ -380,6 +392,20 @@ class ChainVerifier:
                 self._say(following, Tampering.GAP, str(head.entry_count), str(following))
         elif self._last is None or following <= self._last:
             self._say(following, Tampering.GAP, str(following), NO_ENTRY)
+
+
+def _lacking(row: EntryRow) -> str:
+    """The first of what each entry has and this one has not: somebody changed the table itself."""
+    each = {
+        "id": row.id,
+        "kind": row.kind,
+        "scope": row.scope_text,
+        "timestamp": row.timestamp,
+        "prevHash": row.prev_hash,
+        "entryHash": row.entry_hash,
+        "hashVersion": row.hash_version,
+    }
+    return next(name for name, value in each.items() if value is None)
 
 
 def _run_part(run_id: str) -> str:

@@ -34,8 +34,9 @@ judged AS (
                     THEN (SELECT p.text FROM part p) || e.scope_text || ',"sequence":' END END
                || e.sequence || ',"timestamp":'
                -- To the microsecond, so that there are six digits, of which the last three are cut where they are 001.
-               || replace(to_json((e.recorded_at + INTERVAL '1 microsecond') AT TIME ZONE INTERVAL '0')::text,
-                          '001"', 'Z"}')))) AS is_right
+               || CASE WHEN e.recorded_at >= '0001-01-01 00:00:00+00' AND e.recorded_at < '10000-01-01 00:00:00+00'
+                  THEN replace(to_json((e.recorded_at + INTERVAL '1 microsecond') AT TIME ZONE INTERVAL '0')::text,
+                               '001"', 'Z"}') END))) AS is_right
   FROM (
     SELECT l.*,
            CASE l.hash_version

@@ -40,11 +40,12 @@ explained AS (
     FROM bad
   ) b
 )
-SELECT CASE x.cause WHEN 'hash' THEN 'content' WHEN 'other run' THEN 'scope' ELSE x.cause END
+SELECT CASE x.cause WHEN 'hash' THEN 'content' WHEN 'lacks' THEN 'content' WHEN 'other run' THEN 'scope' ELSE x.cause END
          AS class,
        CASE x.cause
          WHEN 'gap' THEN x.bad_sequence::text
          WHEN 'duplicate' THEN (x.sequence + 1)::text
+         WHEN 'lacks' THEN 'a whole entry'
          WHEN 'content' THEN
            CASE WHEN x.hash_version NOT IN (1, 2) THEN 'hash version 1 or 2'
                 WHEN NOT x.is_erased
@@ -60,6 +61,7 @@ SELECT CASE x.cause WHEN 'hash' THEN 'content' WHEN 'other run' THEN 'scope' ELS
        CASE x.cause
          WHEN 'gap' THEN x.sequence::text
          WHEN 'duplicate' THEN x.sequence::text
+         WHEN 'lacks' THEN 'no ' || x.lacks
          WHEN 'content' THEN
            CASE WHEN x.hash_version NOT IN (1, 2) THEN x.hash_version::text
                 WHEN x.is_erased AND (x.payload_text IS NOT NULL OR x.payload_salt IS NOT NULL)

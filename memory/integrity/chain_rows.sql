@@ -22,7 +22,9 @@ WITH stored AS (
          '","runId":' || to_json(e.run_id) || ',"scope":' || e.scope_text || ',"sequence":'
            AS text_after,
          ',"timestamp":"'
-           || to_char(e.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"}'
+           -- A year of four digits: of another one to_char fails or writes what a year of four digits would be.
+           || CASE WHEN e.recorded_at >= '0001-01-01 00:00:00+00' AND e.recorded_at < '10000-01-01 00:00:00+00'
+                THEN to_char(e.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END || '"}'
            AS text_end
   FROM log_entry e
   WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text
@@ -44,6 +46,10 @@ computed AS (
              '{"payload":' || s.payload_text || ',"payloadSalt":"' || s.payload_salt || '"}',
              'UTF8'))
          END AS payload_hash,
+         -- What nobody but the owner of the table can take away, and without which there is nothing to hash.
+         CASE WHEN s.id IS NULL THEN 'id' WHEN s.kind IS NULL THEN 'kind' WHEN s.scope_text IS NULL THEN 'scope'
+              WHEN s.text_end IS NULL THEN 'timestamp' WHEN s.prev_hash IS NULL THEN 'prevHash'
+              WHEN s.entry_hash IS NULL THEN 'entryHash' WHEN s.hash_version IS NULL THEN 'hashVersion' END AS lacks,
          sha256(convert_to(
            s.text_before || encode(s.prev_hash, 'hex') || s.text_after || s.sequence || s.text_end,
            'UTF8')) AS computed_hash
@@ -67,6 +73,7 @@ judged AS (
          CASE
            WHEN c.sequence > c.due_sequence THEN 'gap'
            WHEN c.sequence < c.due_sequence OR c.sequence = c.after_sequence THEN 'duplicate'
+           WHEN c.lacks IS NOT NULL THEN 'lacks'
            WHEN c.hash_version NOT IN (1, 2) THEN 'content'
            WHEN c.is_erased
              AND (c.payload_text IS NOT NULL OR c.payload_salt IS NOT NULL

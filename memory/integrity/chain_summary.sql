@@ -10,9 +10,10 @@
 ending AS (
   SELECT coalesce(newest.sequence, -1) AS sequence,
          coalesce(newest.entry_hash, decode(repeat('00', 32), 'hex')) AS entry_hash,
-         newest.prev_hash, head.prev_hash AS head_prev_hash,
+         newest.prev_hash, coalesce(head.prev_hash, ''::bytea) AS head_prev_hash,
          newest.sequence IS NOT NULL OR %(first)s::bigint = 0 AS is_anchored,
-         head.next_sequence, head.head_hash, head.entry_count
+         head.next_sequence, coalesce(head.head_hash, ''::bytea) AS head_hash,
+         coalesce(head.entry_count, 0) AS entry_count
   FROM (SELECT) AS always
   LEFT JOIN LATERAL (
     SELECT e.sequence, e.entry_hash, e.prev_hash FROM log_entry e

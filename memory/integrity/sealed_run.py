@@ -153,6 +153,9 @@ class SealComparison:
         if self.first_bad is not None:
             return
         expected = self._current[row.sequence - seal.from_sequence]
+        if row.entry_hash is None or row.hash_version is None:
+            self._say(row.sequence, tag(expected), NO_ENTRY)
+            return
         found = record_hash(row.entry_hash, row.hash_version, row.caused_by)
         if found != expected:
             self._say(row.sequence, tag(expected), tag(found))

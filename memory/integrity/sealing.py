@@ -128,7 +128,7 @@ def make_leaves(
         {"tenant": tenant_id, "since": since, "without": list(without), "limit": _RUNS_A_ROUND},
     )
     moved = [
-        Moved(row[0], row[1], row[2], row[3], bytes(row[4]), bytes(row[5]), row[6])
+        Moved(row[0], row[1], row[2], row[3], bytes(row[4] or b""), bytes(row[5] or b""), row[6])
         for row in cursor.fetchall()
     ]
     made = Round(is_last=len(moved) < _RUNS_A_ROUND)

@@ -20,11 +20,14 @@ BATCH_ENTRIES: Final = 1_000
 
 ENTRY_COLUMNS: Final = """
   e.sequence, e.id, e.kind, e.scope_text, e.actor,
-  to_char(e.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS timestamp,
+  CASE WHEN e.recorded_at >= '0001-01-01 00:00:00+00' AND e.recorded_at < '10000-01-01 00:00:00+00'
+    THEN to_char(e.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS timestamp,
   e.payload_text, e.payload_salt, e.content_hash, e.prev_hash, e.entry_hash,
   e.hash_version, e.caused_by, e.payload_erased_at IS NOT NULL AS is_erased
 """
-"""The columns of `log_entry` e that make an EntryRow, in its order."""
+"""The columns of `log_entry` e that make an EntryRow, in its order.
+
+A time whose year has not four digits is none: `to_char` fails on it or writes another."""
 
 _READ = f"""
 SELECT h.next_sequence, h.head_hash, h.entry_count, h.prev_hash, batch.*
@@ -77,7 +80,9 @@ def read_batch(
     next_sequence, head_hash, entry_count, prev_hash = rows[0][:4]
     head = None
     if next_sequence is not None:
-        head = HeadRow(next_sequence, bytes(head_hash), entry_count, bytes(prev_hash))
+        head = HeadRow(
+            next_sequence, bytes(head_hash or b""), entry_count or 0, bytes(prev_hash or b"")
+        )
     return [EntryRow._make(row[4:]) for row in rows if row[4] is not None], head
 
 

@@ -15,7 +15,10 @@ from memory.errors import LogNotFound
 from memory.hashing import tag
 from memory.log_entry import StoredEntry
 
-STAMP = """to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+# A time that somebody with access to the database put where none can be written is shown as the last year there is.
+STAMP = """CASE WHEN {column} >= '1000-01-01 00:00:00+00' AND {column} < '9999-01-01 00:00:00+00'
+  THEN to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+  WHEN {column} IS NOT NULL THEN '9999-01-01T00:00:00.000Z' END"""
 ENTRY_COLUMNS = f"""
 e.id, e.run_id, e.sequence, e.kind, e.scope_text, e.actor, {STAMP.format(column="e.recorded_at")}, e.payload_text,
 e.payload_salt, e.content_hash, e.prev_hash, e.entry_hash, e.hash_version, e.caused_by,
