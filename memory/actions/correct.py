@@ -20,6 +20,7 @@ from memory.records.acts import Act, Touched, ended, scope_of, scope_text
 from memory.records.correction_target import (
     Correction,
     check_instance,
+    check_one_person,
     check_unchanged,
     subject_of,
     target_of,
@@ -64,6 +65,7 @@ def correct(*, principal: Principal, asked: Correction) -> Corrected:
     text = value_text(asked.new_value)
     if asked.new_value is None:
         raise BadInput.at("/new_value", "must not be null; to have it forgotten, forget it")
+    check_one_person(asked)
     scope = read_scope(principal, asked.context, broaden=asked.broaden)
     seen = target_of(principal, asked)
     if asked.broaden:

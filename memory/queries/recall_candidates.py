@@ -52,6 +52,11 @@ class Question:
         return self.context.user_id
 
     @property
+    def names_two_people(self) -> bool:
+        """Whether the subject is one person and the context's `user_id` another: no person's record exists for both."""
+        return self.context.user_id not in (None, self.person)
+
+    @property
     def named(self) -> Subject | None:
         if self.subject is not None:
             return self.subject
@@ -198,7 +203,9 @@ def _branches(question: Question, given: dict[str, Any]) -> list[tuple[str, str]
     """For people and for the rest: which records exist for this recall, and which of them may match here."""
     branches: list[tuple[str, str]] = []
     person, subject = question.person, question.subject
-    if person is not None:
+    if question.names_two_people:
+        pass
+    elif person is not None:
         given["person"] = person
         branches.append(("r.subject_type = 'user' AND r.subject_id = %(person)s::text", "true"))
     elif subject is None:

@@ -71,6 +71,13 @@ def target_of(principal: Principal, asked: Correction) -> Record | None:
     return find_record(principal.tenant_id, found.id) if found is not None else None
 
 
+def check_one_person(asked: Correction) -> None:
+    """Raises BadInput when the subject is one person and the context another's."""
+    user_id, subject = asked.context.user_id, asked.subject
+    if subject is not None and subject.type == "user" and user_id not in (None, subject.id):
+        raise BadInput.at("/context/user_id", "is not the person named as the subject")
+
+
 def _check_subject(asked: Correction, record: Record) -> None:
     """Raises BadInput when the case is one of another person, project, client or org than the record is about."""
     kind, subject_id = record.subject_type, record.subject_id

@@ -64,6 +64,33 @@ def test_of_two_corrections_of_one_instance_of_the_record_seen_the_second_is_tol
     body_of(app.client.post(f"{RECORDS}/{first['id']}/correct", seen), 201)
 
 
+@pytest.mark.parametrize(("subject", "user_id"), [("ann", "bob"), ("bob", "ann")])
+def test_a_recall_that_names_two_people_finds_neithers_records(
+    app: Memory, subject: str, user_id: str
+) -> None:
+    app.remember("aisle")
+    app.remember("here", key="travel.meal", level="task", bindings={"t": 1})
+    named = {"subject": {"type": "user", "id": subject}, "context": {"user_id": user_id}}
+    for key in ("travel.seat", "travel.meal"):
+        told = app.recall(key, **named)
+        assert (told["decision"], told["value"], told["record_id"]) == ("none", None, None)
+    asked = {"key_prefix": "travel", **named}
+    assert body_of(app.client.post(RECALL, asked), 200)["results"] == {}
+
+
+@pytest.mark.parametrize(("subject", "user_id"), [("ann", "bob"), ("bob", "ann")])
+def test_a_correction_that_names_two_people_is_refused(
+    app: Memory, subject: str, user_id: str
+) -> None:
+    record = app.remember("aisle")
+    named = {"subject": {"type": "user", "id": subject}, "context": {"user_id": user_id, "t": 1}}
+    body = {"new_value": "window", **named}
+    details = refusal(app.client.post(CORRECT, {"key": "travel.seat", **body}), 400, "bad-input")
+    assert details["issues"][0]["path"] == "/context/user_id"
+    refusal(app.client.post(f"{RECORDS}/{record['id']}/correct", body), 400, "bad-input")
+    assert [one["value"] for one in app.list()] == ["aisle"]
+
+
 def test_an_auditor_finds_no_value_by_guessing_it(acme: TenantKit) -> None:
     body_of(acme.client("app", users=["ann"]).post(RECORDS, a_record("aisle")), 201)
     auditor = acme.client("auditor")
