@@ -54,6 +54,9 @@ TAMPERINGS: dict[str, tuple[Words, Words]] = {
     "anchor": (_("Anchor broken"), _("What was anchored outside is not what is here.")),
 }
 
+OF_THE_SEALS = frozenset({"checkpoint", "anchor"})
+"""Classes whose place is a leaf of the log of seals, not an entry of the run that was looked at."""
+
 KINDS: dict[str, Words] = {
     "user-message": _("User message"),
     "agent-message": _("Agent message"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from corrections.words import Words, kind_words
+from corrections.words import OF_THE_SEALS, Words, kind_words
 from memory.access import Principal
 from memory.hashing import tag
 from memory.queries.run_log import STAMP, log_guard
@@ -50,7 +50,13 @@ class RunFacts:
     state: str
     verified_to: int | None
     first_bad_sequence: int | None
+    first_bad_class: str | None
     verified_at: str | None
+
+    @property
+    def is_bad_elsewhere(self) -> bool:
+        """Whether what is wrong is in the log of seals, so that `first_bad_sequence` is a leaf of it and no entry."""
+        return self.first_bad_class in OF_THE_SEALS
 
 
 def _line(row: Sequence[Any]) -> EntryLine:
@@ -127,7 +133,7 @@ def run_facts(principal: Principal, run_id: str) -> RunFacts | None:
             f"""
             SELECT h.run_id, h.entry_count, h.next_sequence, h.head_hash, {STAMP.format(column="h.first_at")},
                    {STAMP.format(column="h.last_at")}, coalesce(v.state, 'unverified'), v.verified_to,
-                   v.first_bad_sequence, {STAMP.format(column="v.verified_at")}
+                   v.first_bad_sequence, v.first_bad_class, {STAMP.format(column="v.verified_at")}
             FROM run_head h LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.run_id = h.run_id
             WHERE h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text
             """,

@@ -18,7 +18,7 @@ from corrections.queries.names import names_of
 from corrections.queries.run_entries import RunFacts, entry_lines, run_facts
 from corrections.queries.verifications import Verification, verification, verifications
 from corrections.visit import GOVERNING, Visit, in_tenant
-from corrections.words import TAMPERINGS, chain_badge, job_badge
+from corrections.words import OF_THE_SEALS, TAMPERINGS, chain_badge, job_badge
 from memory.actions.ask_verification import ask_verification
 from memory.errors import BadInput, LogNotFound, NotFound
 from memory.queries.verification_jobs import verification_jobs
@@ -90,9 +90,14 @@ def show_result(visit: Visit, found: Verification) -> HttpResponse:
     }
     if bad is not None:
         title, meaning = TAMPERINGS.get(bad["class"], (bad["class"], ""))
-        sequence = bad["sequence"]
-        around = entry_lines(visit.principal, found.run_id, after=max(-1, sequence - 3), limit=5)
+        sequence, is_here = bad["sequence"], bad["runId"] == found.run_id
+        around = (
+            entry_lines(visit.principal, found.run_id, after=max(-1, sequence - 3), limit=5)
+            if is_here
+            else []
+        )
         context |= {
+            "is_here": is_here,
             "bad_title": title,
             "bad_meaning": meaning,
             "around": around,
@@ -102,10 +107,20 @@ def show_result(visit: Visit, found: Verification) -> HttpResponse:
     return render_page(visit.request, "audit/result.html", context)
 
 
+def _broken(report: dict[str, Any]) -> str:
+    bad = report["firstBad"]
+    place = {"n": bad["sequence"], "run": bad["runId"]}
+    if bad["runId"] == report["runId"]:
+        return _("Broken at entry #%(n)d") % place
+    if bad["class"] in OF_THE_SEALS:
+        return _("Not vouched for: the log of seals is broken from leaf %(n)d on") % place
+    return _("Broken at entry #%(n)d of the run %(run)s") % place
+
+
 def _verdict(report: dict[str, Any]) -> str:
     state, to = report["state"], report["to"]
     if state == "tampered":
-        return _("Broken at entry #%(n)d") % {"n": report["firstBad"]["sequence"]}
+        return _broken(report)
     if state == "verified-unsealed-tail":
         sealed = to - report["unsealed"]
         if sealed >= report["from"]:

@@ -15,7 +15,8 @@ ERASED: Final = "payload.erased"
 class EntryRow(NamedTuple):
     """One stored entry. Texts are as stored, hashes 32 raw bytes, `timestamp` as it is hashed.
 
-    The verifier looks for columns that the table's owner emptied, whatever the types here say. A named tuple, not a dataclass: a long run makes hundreds of thousands of them.
+    The verifier looks for columns that the table's owner emptied, whatever the types here say.
+    A named tuple, not a dataclass: a long run makes hundreds of thousands of them.
     """
 
     sequence: int
