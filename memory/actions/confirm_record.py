@@ -94,7 +94,7 @@ def _check_widening(act: Act, record: Record, scope: Scope) -> None:
         trust=record.trust,
         retain_value=record.retain_value,
     )
-    if not is_within(wanted, lock_parents(act.tenant_id, record.derived_from)):
+    if not is_within(wanted, lock_parents(act.principal, record.derived_from)):
         raise InvariantViolated(invariant="I10")
     occupant = record_in_slot(
         act.tenant_id,

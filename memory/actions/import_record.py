@@ -190,7 +190,7 @@ def _ended(principal: Principal, line: RecordLine) -> Imported:
     record_id = str(draft.id)
     lock_lineage(act.tenant_id, record_id, draft.derived_from)
     if line.status != "deleted":
-        lock_parents(act.tenant_id, draft.derived_from)
+        lock_parents(act.principal, draft.derived_from)
     register_unconfigured(principal, draft.route, act.at)
     entry = act.log(recordId=record_id, status=line.status)
     new = _row(act, line, record_id)

@@ -114,7 +114,7 @@ class _Remembering:
         if gone.inference_refused and draft.source_type == "agent_inferred":
             raise InferenceRefused
         lock_lineage(self.act.tenant_id, draft.id, draft.derived_from)
-        self.parents = lock_parents(self.act.tenant_id, draft.derived_from)
+        self.parents = lock_parents(self.act.principal, draft.derived_from)
         self._bound()
         if self.is_agents and self._is_no_newer_than(gone.forgotten_at):
             # Before anything else is looked at: the answer is the same whatever the value.

@@ -58,8 +58,12 @@ class Bounds:
         )
 
 
-def lock_parents(tenant_id: UUID, parent_ids: Sequence[str]) -> list[Record]:
-    """The parents that exist, kept from ending until the transaction does. Raises LineageForgotten."""
+def lock_parents(principal: Principal, parent_ids: Sequence[str]) -> list[Record]:
+    """The parents that exist, kept from ending until the transaction does.
+
+    Raises LineageForgotten for a tombstone that the caller may read: of any other it must not learn that there is one.
+    """
+    tenant_id = principal.tenant_id
     if not parent_ids:
         return []
     with connection.cursor() as cursor:
@@ -68,7 +72,14 @@ def lock_parents(tenant_id: UUID, parent_ids: Sequence[str]) -> list[Record]:
             [tenant_id, list(parent_ids)],
         )
     parents = find_records(tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": list(parent_ids)})
-    if gone := sorted(parent.id for parent in parents if parent.status == "deleted"):
+    gone = sorted(
+        one.id
+        for one in parents
+        if one.status == "deleted"
+        and one.review is None
+        and may_read_record(principal, one.subject_type, one.subject_id, one.bindings)
+    )
+    if gone:
         raise LineageForgotten(ids=gone)
     return parents
 

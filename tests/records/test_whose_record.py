@@ -36,6 +36,22 @@ def test_a_parent_that_its_writer_may_not_read_is_obeyed_and_not_told(
     assert body_of(writer.post(RECALL, asked), 200)["decision"] == "none"
 
 
+@pytest.mark.parametrize("role", ["agent", "app"])
+def test_a_tombstone_that_its_writer_may_not_read_is_told_of_like_any_other_parent(
+    acme: TenantKit, zoes: dict[str, Any], role: str
+) -> None:
+    about = acme.client("app", users=["zoe"])
+    body_of(about.post(f"{RECORDS}/z/forget", {}), 200)
+    make = an_inference if role == "agent" else a_record
+    body = make("y", id="c", key="k.child", level="task", bindings={"t": 1}, derived_from=["z"])
+    answer = acme.client(role, users=["ann"]).post(RECORDS, body)
+    assert body_of(answer, 202) == {"review": "pending", "id": "c"}
+    reader = acme.client(role, users=["ann", "zoe"])
+    refusal(reader.post(RECORDS, {**body, "id": "d"}), 422, "lineage-forgotten")
+    approval = acme.client("admin").post("/v1/memory/reviews/record/c/approve", {})
+    refusal(approval, 422, "lineage-forgotten")
+
+
 def test_somebody_elses_record_that_comes_later_bounds_without_a_word(acme: TenantKit) -> None:
     writer = acme.client("app", users=["ann"])
     child = a_record(
