@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 from memory.access import Principal
-from memory.errors import InvariantViolated
+from memory.errors import InstanceUnnamed, InvariantViolated
 from memory.models.record import LEVELS
 from memory.records import fingerprints
 from memory.records.guard import decides_for_people
@@ -22,7 +22,7 @@ WIDEST_UNCONFIRMED = LEVELS.index("task")
 
 
 def check_invariants(principal: Principal, draft: Draft) -> None:
-    """Raises InvariantViolated."""
+    """Raises InstanceUnnamed, InvariantViolated."""
     counts = decides_for_people(principal)
     if (
         draft.source_type == "agent_inferred"
@@ -34,6 +34,10 @@ def check_invariants(principal: Principal, draft: Draft) -> None:
         raise InvariantViolated(invariant="I2")
     if draft.source_type == "user_correction" and not draft.broadened and draft.level != "instance":
         raise InvariantViolated(invariant="I4")
+    is_correction = draft.source_type == "user_correction" and not draft.broadened
+    # A tombstone of one, as a file brings it, need not name its case any more.
+    if is_correction and not draft.bindings and draft.value_text is not None:
+        raise InstanceUnnamed
     if draft.broadened and not counts:
         # "True only if the user explicitly confirmed": nothing that an agent can say for itself.
         raise InvariantViolated(invariant="I4")

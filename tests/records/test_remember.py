@@ -213,6 +213,15 @@ def test_a_rule_that_is_broken_is_named(
     assert refusal(answer, 422, "invariant-violated") == {"invariant": invariant}
 
 
+def test_a_correction_names_the_instance_that_it_binds_to(acme: TenantKit) -> None:
+    app = acme.client("app", users=["ann"])
+    body = a_record(source_type="user_correction", level="instance")
+    refusal(app.post(PATH, body), 422, "instance-unnamed")
+    assert body_of(app.get(PATH), 200)["data"] == []
+    body["scope"]["bindings"] = {"t": 1}
+    body_of(app.post(PATH, body), 201)
+
+
 def test_a_policy_is_stored_without_its_value(acme: TenantKit) -> None:
     body = a_record(500, authority="policy", source_of_truth="https://policies.example.com/limit")
     record = valid(body_of(acme.client("app", users=["ann"]).post(PATH, body), 201))

@@ -69,7 +69,7 @@ def test_an_ended_record_only_moves_forward(
             "memory_record_sensitive_ends",
         ),
         (
-            {"source_type": "user_correction", "level": "instance"},
+            {"source_type": "user_correction", "level": "instance", "bindings": {"t": 1}},
             "level = 'user'",
             "memory_record_correction_is_of_one_instance",
         ),

@@ -68,6 +68,7 @@ class Records(ApiView):
             "unknown-field",
             "permission-denied",
             "content-too-large",
+            "instance-unnamed",
             "invariant-violated",
             "evidence-unresolved",
             "lineage-forgotten",
