@@ -15,6 +15,7 @@ from corrections.queries.access_log import ACTS
 from corrections.remembered import STATE_NAMES, state_badge
 from corrections.templatetags.shown import visible
 from corrections.words import CHAIN_STATES, KINDS, LOOKING_REASONS
+from memory.admission import MAX_INTEGER
 
 ID_MAX = 256
 ANY = ("", _("Any"))
@@ -137,9 +138,24 @@ class AccessExportForm(ExportForm):
         ]
 
 
+_NO_SUCH_ENTRY = {"max_value": _("No run has an entry of so high a number.")}
+
+
 class VerifyForm(forms.Form):
-    first = forms.IntegerField(label=_("From entry"), required=False, min_value=0)
-    last = forms.IntegerField(label=_("To entry"), required=False, min_value=0)
+    first = forms.IntegerField(
+        label=_("From entry"),
+        required=False,
+        min_value=0,
+        max_value=MAX_INTEGER,
+        error_messages=_NO_SUCH_ENTRY,
+    )
+    last = forms.IntegerField(
+        label=_("To entry"),
+        required=False,
+        min_value=0,
+        max_value=MAX_INTEGER,
+        error_messages=_NO_SUCH_ENTRY,
+    )
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}

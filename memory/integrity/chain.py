@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory.canonical import canonical_string
 from memory.hashing import ZERO_HASH, tag
-from memory.integrity.rows import EntryRow, HeadRow, Progress
+from memory.integrity.rows import EntryRow, HeadRow, Progress, lacking
 from memory.integrity.states import ChainReport, FirstBad, Tampering, state_of
 
 if TYPE_CHECKING:
@@ -267,16 +267,8 @@ class ChainVerifier:
             caused_by,
             is_erased,
         ) = row
-        if (
-            entry_id is None
-            or kind is None
-            or scope_text is None
-            or timestamp is None
-            or prev_hash is None
-            or stored_hash is None
-            or version is None
-        ):
-            self._say(sequence, Tampering.CONTENT, A_WHOLE_ENTRY, f"no {_lacking(row)}")
+        if None in (entry_id, kind, scope_text, timestamp, prev_hash, stored_hash, version):
+            self._say(sequence, Tampering.CONTENT, A_WHOLE_ENTRY, f"no {lacking(row)}")
             return
         # What the payload says, and what is stored of it.
         if payload_text is None:
@@ -392,20 +384,6 @@ class ChainVerifier:
                 self._say(following, Tampering.GAP, str(head.entry_count), str(following))
         elif self._last is None or following <= self._last:
             self._say(following, Tampering.GAP, str(following), NO_ENTRY)
-
-
-def _lacking(row: EntryRow) -> str:
-    """The first of what each entry has and this one has not: somebody changed the table itself."""
-    each = {
-        "id": row.id,
-        "kind": row.kind,
-        "scope": row.scope_text,
-        "timestamp": row.timestamp,
-        "prevHash": row.prev_hash,
-        "entryHash": row.entry_hash,
-        "hashVersion": row.hash_version,
-    }
-    return next(name for name, value in each.items() if value is None)
 
 
 def _run_part(run_id: str) -> str:

@@ -68,3 +68,17 @@ def erasure_payload(entry_id: str, reason_code: str) -> dict[str, str]:
     between the two.
     """
     return {"logEntryId": entry_id, "reasonCode": reason_code, "type": ERASED}
+
+
+def lacking(row: EntryRow) -> str:
+    """The first of what each entry has and this one has not: somebody changed the table itself."""
+    each = {
+        "id": row.id,
+        "kind": row.kind,
+        "scope": row.scope_text,
+        "timestamp": row.timestamp,
+        "prevHash": row.prev_hash,
+        "entryHash": row.entry_hash,
+        "hashVersion": row.hash_version,
+    }
+    return next(name for name, value in each.items() if value is None)

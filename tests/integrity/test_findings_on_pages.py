@@ -55,3 +55,22 @@ def test_an_entry_that_was_changed_is_named(
     answer = auditor.get("audit/run/run-1/")
     assert "at #2" in text_of(answer)
     assert "accused" not in text_of(answer)
+
+
+@pytest.mark.parametrize("field", ["first", "last"])
+@pytest.mark.parametrize("number", ["9223372036854775807", "9007199254740993", "9" * 40])
+def test_a_number_that_no_entry_has_is_refused_beside_its_field(
+    auditor: Person, field: str, number: str
+) -> None:
+    answer = auditor.post("audit/run/run-1/verify/", {field: number})
+    assert answer.status_code == 422
+    assert "No run has an entry of so high a number." in text_of(answer)
+    assert f'value="{number}"' in answer.content.decode()
+
+
+@pytest.mark.parametrize("field", ["first", "last"])
+def test_the_highest_number_that_an_entry_can_have_is_looked_for(
+    auditor: Person, field: str
+) -> None:
+    answer = auditor.post("audit/run/run-1/verify/", {field: "9007199254740991"}, follow=True)
+    assert answer.status_code == 200
