@@ -59,7 +59,7 @@ class Context:
 
 
 def read_context(given: Mapping[str, Any] | None, path: str = "/context") -> Context:
-    """The context of a request. Raises BadInput for a value that is no string, number or boolean."""
+    """The context of a request. Raises BadInput for a value that is no string, number or boolean, or not what its control key takes."""
     values = dict(given or {})
     broaden_to = values.pop("broaden_to", None)
     check_scalars(values, path)
@@ -67,6 +67,9 @@ def read_context(given: Mapping[str, Any] | None, path: str = "/context") -> Con
     if "user_id" in values and not (isinstance(user_id, str) and 1 <= len(user_id) <= ID_MAX):
         # Read as naming nobody, it would open the recall to every person.
         raise BadInput.at(f"{path}/user_id", f"must be a string of 1 to {ID_MAX} characters")
+    if not isinstance(values.get("consequential", False), bool):
+        # Read as anything else than true, it would let a value be applied on which much hangs.
+        raise BadInput.at(f"{path}/consequential", "must be true or false")
     return Context(values=values, text=canonical(values), broaden_to=broaden_to)
 
 

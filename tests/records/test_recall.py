@@ -246,6 +246,17 @@ def test_what_steers_a_recall_is_matched_like_everything_else(acme: TenantKit) -
         assert body_of(app.post(RECALL, without), 200)["reason"] == "out-of-context", name
 
 
+@pytest.mark.parametrize("given", ["true", "yes", 1, 0, ""])
+def test_whether_much_hangs_on_it_is_said_with_true_or_false(acme: TenantKit, given: Any) -> None:
+    app = acme.client("app", users=["ann"])
+    remember(app, "here")
+    context = {**ANN, "t": 1, "consequential": given}
+    for path, more in ((RECALL, {}), ("/v1/memory/correct", {"new_value": "there"})):
+        answer = app.post(path, {"key": "travel.seat", "context": context, **more})
+        details = refusal(answer, 400, "bad-input")
+        assert [one["path"] for one in details["issues"]] == ["/context/consequential"]
+
+
 def test_the_reasons_are_those_that_the_page_lists() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/records.md").read_text()
     table = page.split("| reason | decision | when |")[1].split("\n\n")[0]

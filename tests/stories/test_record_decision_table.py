@@ -54,9 +54,11 @@ def test_user_stated_in_scope_but_consequential_is_asked(app: ApiClient) -> None
         "consequential",
         "aisle",
     )
-    for not_true in ("true", 1, False):
-        answer = recall(app, context={"user_id": "ann", "consequential": not_true})
-        assert answer["decision"] == "apply"
+    answer = recall(app, context={"user_id": "ann", "consequential": False})
+    assert answer["decision"] == "apply"
+    for neither in ("true", 1):
+        asked = {"key": "travel.seat", "context": {"user_id": "ann", "consequential": neither}}
+        assert app.post(RECALL, asked).status_code == 400
 
 
 def test_what_a_system_recorded_is_revalidated_also_when_consequential(app: ApiClient) -> None:
