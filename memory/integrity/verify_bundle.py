@@ -9,7 +9,8 @@ seals, from the seals to the root of the log, and from the root to a signature. 
 what it means. The exit code is the state:
 
     0 verified   10 tampered   11 not-complete   12 linkage-only   13 erased-attested
-    14 verified-unsealed-tail   15 unanchored   16 nothing-to-verify   2 not readable as a bundle
+    14 verified-unsealed-tail   15 unanchored   16 nothing-to-verify
+    2 the bundle, or a file or key that you gave, can't be read; this says nothing about tampering
 """
 
 # mypy: ignore-errors
@@ -19,8 +20,10 @@ import argparse
 import base64
 import hashlib
 import json
+import struct
 import sys
 import zipfile
+import zlib
 
 EXIT = {
     "verified": 0,
@@ -43,7 +46,11 @@ HASHED = {
 
 
 class NotABundle(Exception):
-    """The file can't be read as a bundle at all."""
+    """The file can't be read as a bundle at all, or what was given besides it can't be used."""
+
+
+DAMAGED = (OSError, EOFError, RuntimeError, NotImplementedError, struct.error, zipfile.BadZipFile, zlib.error)
+"""What reading a ZIP file that is damaged, cut off or encrypted raises."""
 
 
 class Tampered(Exception):
@@ -296,15 +303,8 @@ class Note:
 
     def cosigned_at(self, verifier, pure):
         """When a witness says that it saw this head (POSIX seconds), None when it does not say so. C2SP tlog-cosignature."""
-        try:
-            name, key_hash, key = verifier.split("+", 2)
-            key = base64.b64decode(key)
-        except ValueError:
-            raise NotABundle("not a key: %s" % verifier)
-        if key[:1] != b"\x04" or len(key) != 33:
-            raise NotABundle("unknown algorithm of the key %s: a witness signs cosignature/v1 (4)" % verifier)
-        if hashlib.sha256(name.encode() + b"\n" + key).hexdigest()[:8] != key_hash:
-            raise NotABundle("the key %s is not whole" % verifier)
+        name, key_hash, key = verifier.split("+", 2)
+        key = base64.b64decode(key)
         for who, blob in self.signatures:
             if who == name and blob[:4].hex() == key_hash:
                 time = int.from_bytes(blob[4:12], "big")
@@ -353,8 +353,10 @@ def stamp_is_signed(answer, stamped, roots):
         from cryptography import x509
     except ImportError:
         return stamp_is_signed_by_openssl(answer, stamped, roots)
-    with open(roots, "rb") as file:
-        certificates = x509.load_pem_x509_certificates(file.read())
+    try:
+        certificates = x509.load_pem_x509_certificates(b"".join(given_lines(roots, "--timestamp-roots")))
+    except ValueError as error:
+        raise NotABundle("--timestamp-roots %s can't be used: %s" % (roots, error))
     try:
         response = rfc3161_client.decode_timestamp_response(answer)
         rfc3161_client.VerifierBuilder(roots=certificates).build().verify_message(response, stamped)
@@ -382,14 +384,66 @@ def stamp_is_signed_by_openssl(answer, stamped, roots):
     return "openssl" if done.returncode == 0 else ""
 
 
+# ---- what is given besides the bundle ------------------------------------------------------------------------------------
+
+
+def whole_key(text, option, algorithm, means):
+    """A verifier key as it was given. Raises NotABundle for what is none."""
+    try:
+        name, key_hash, encoded = text.split("+", 2)
+        key = base64.b64decode(encoded)
+    except ValueError:
+        raise NotABundle("%s %s is no key: a key reads origin+hash+base64" % (option, text))
+    if key[:1] != algorithm or len(key) != 33:
+        raise NotABundle("unknown algorithm of the key %s: %s" % (text, means))
+    if hashlib.sha256(name.encode("utf-8", "replace") + b"\n" + key).hexdigest()[:8] != key_hash:
+        raise NotABundle("the key %s is not whole" % text)
+    return text
+
+
+def given_lines(path, option):
+    """The lines of a file that was given. Raises NotABundle where there is none."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                yield line
+    except (OSError, ValueError) as error:
+        raise NotABundle("%s %s can't be read: %s" % (option, path, getattr(error, "strerror", None) or error))
+
+
+def given_objects(path, option):
+    """The JSON objects of such a file, None for a line that is none."""
+    for line in given_lines(path, option):
+        if line.strip():
+            try:
+                said = json.loads(line.decode("utf-8"))
+            except (ValueError, RecursionError):
+                said = None
+            yield said if isinstance(said, dict) else None
+
+
+def given_receipts(path):
+    """(run, sequence, hash) of each receipt. Raises NotABundle for a line that is none."""
+    found = []
+    for number, said in enumerate(given_objects(path, "--receipts"), 1):
+        said = said or {}
+        one = (said.get("runId"), said.get("sequence"), said.get("entryHash"))
+        if not all(isinstance(part, kind) for part, kind in zip(one, (str, int, str))):
+            raise NotABundle(
+                "--receipts %s: receipt %d is no JSON object with runId, sequence and entryHash" % (path, number)
+            )
+        found.append(one)
+    return found
+
+
 # ---- the bundle ----------------------------------------------------------------------------------------------------------
 
 
 class Check:
     """The steps, in order. What they find is kept for the answer."""
 
-    def __init__(self, path, key=None, anchor=None, receipts=None, witnesses=(), pure=False, roots=None, say=print):
-        self.path, self.key, self.anchor, self.receipts = path, key, anchor, receipts
+    def __init__(self, path, keys=(), anchor=None, receipts=None, witnesses=(), pure=False, roots=None, say=print):
+        self.path, self.keys, self.anchor, self.receipts = path, keys, anchor, receipts
         self.pure, self.say, self.witnesses, self.cosigned = pure, say, witnesses, {}
         self.entries = self.erased = self.linkage_only = 0
         self.sealed_to, self.head, self.hashes = -1, ZERO, {}
@@ -399,11 +453,32 @@ class Check:
         self.roots, self.sealed_at, self.stamped = roots, [], {}
 
     def run(self):
+        self.check_options()
+        try:
+            return self.check_bundle()
+        except DAMAGED as error:
+            raise NotABundle("%s can't be read as a ZIP file, it is damaged: %s" % (self.path, error or type(error).__name__))
+
+    def check_options(self):
+        """Whether what was given besides the bundle can be used; nothing of it may count against the bundle."""
+        for key in self.keys:
+            whole_key(key, "--key", b"\x01", "a log signs by Ed25519 (1)")
+        for key in self.witnesses:
+            whole_key(key, "--witness", b"\x04", "a witness signs cosignature/v1 (4)")
+        if self.anchor:
+            said = list(given_objects(self.anchor, "--anchor"))
+            if said and not any(said):
+                raise NotABundle("--anchor %s is no anchor file: none of its lines is a JSON object" % self.anchor)
+        if self.roots and not any(b"-----BEGIN CERTIFICATE-----" in line for line in given_lines(self.roots, "--timestamp-roots")):
+            raise NotABundle("--timestamp-roots %s holds no certificate (PEM)" % self.roots)
+        self.kept = given_receipts(self.receipts) if self.receipts else []
+
+    def check_bundle(self):
         try:
             self.bundle = zipfile.ZipFile(self.path)
             self.envelope = json.loads(self.bundle.read("envelope.json"))
             self.manifest_bytes = self.bundle.read("manifest.json")
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        except (KeyError, ValueError) + DAMAGED as error:
             raise NotABundle("%s is no evidence bundle: %s" % (self.path, error))
         try:
             self.check_envelope()
@@ -417,7 +492,7 @@ class Check:
             self.check_witnesses()
             self.check_stamps()
             self.check_receipts()
-        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
             raise Tampered("content", "the bundle", "well-formed evidence", repr(error))
         return self.state()
 
@@ -437,11 +512,10 @@ class Check:
         self.manifest = json.loads(self.manifest_bytes)
         self.run_id, self.tenant = self.manifest["runId"], self.manifest["tenantId"]
         self.say("1. manifest.json is signed by key %s (Ed25519 by %s)." % (envelope["signingKeyId"], ed25519_by(self.pure)))
-        if self.key:
-            trusted = base64.b64decode(self.key.split("+", 2)[2])[1:]
-            if trusted != public_key:
+        if self.keys:
+            if public_key not in [base64.b64decode(key.split("+", 2)[2])[1:] for key in self.keys]:
                 raise Tampered("checkpoint", "envelope.json", "a signature by the key you gave", "another key")
-            self.say("   That is the key you gave.")
+            self.say("   That is %s." % ("the key you gave" if len(self.keys) == 1 else "one of the keys you gave"))
         else:
             self.say("   You gave no key, so this shows only that whoever holds that key made the bundle. Compare the key id")
             self.say("   with one you got another way, or run again with --key.")
@@ -469,7 +543,7 @@ class Check:
             self.say("3. There is no checkpoint: nothing of this run was sealed when the bundle was made.")
             return
         note = Note(self.bundle.read("checkpoint.txt").decode())
-        keys = [self.key] if self.key else self.manifest["verifierKeys"]
+        keys = self.keys or self.manifest["verifierKeys"]
         if not any(note.is_signed_by(one, self.pure) for one in keys):
             raise Tampered("checkpoint", "checkpoint.txt", "a signature by a known key", "no such signature")
         if note.origin != self.manifest["origin"]:
@@ -598,20 +672,18 @@ class Check:
             self.say("8. No anchor file was given: that no other history was ever signed is not shown. Run with --anchor.")
             return
         larger = False
-        with open(self.anchor, encoding="utf-8") as file:
-            for line in file:
-                try:
-                    said = json.loads(line)
-                    anchored = Note(said["note"])
-                except (ValueError, KeyError, IndexError):
-                    continue
-                if anchored.origin != self.note.origin:
-                    continue
-                if anchored.size == self.note.size:
-                    if anchored.root != self.note.root:
-                        raise Tampered("anchor", "checkpoint %d" % anchored.size, anchored.root.hex(), self.note.root.hex())
-                    self.is_anchored = True
-                larger = larger or anchored.size > self.note.size
+        for said in given_objects(self.anchor, "--anchor"):
+            try:
+                anchored = Note(said["note"])
+            except (ValueError, LookupError, TypeError, AttributeError):
+                continue
+            if anchored.origin != self.note.origin:
+                continue
+            if anchored.size == self.note.size:
+                if anchored.root != self.note.root:
+                    raise Tampered("anchor", "checkpoint %d" % anchored.size, anchored.root.hex(), self.note.root.hex())
+                self.is_anchored = True
+            larger = larger or anchored.size > self.note.size
         if self.is_anchored:
             self.say("8. The anchor file holds this very checkpoint.")
             if larger:
@@ -637,7 +709,7 @@ class Check:
             said = json.loads(line)
             name, stamped, answer = said["authority"], said["note"].encode(), base64.b64decode(said["stamp"])
             note = Note(said["note"])
-            keys = [self.key] if self.key else self.manifest["verifierKeys"]
+            keys = self.keys or self.manifest["verifierKeys"]
             if note.origin != self.note.origin or not any(note.is_signed_by(one, self.pure) for one in keys):
                 raise Tampered("checkpoint", "the time stamp of %s" % name, "a checkpoint of this log", "another note")
             path = [raw(hash) for hash in said["path"]]
@@ -664,16 +736,14 @@ class Check:
         if not self.receipts:
             return
         count = 0
-        with open(self.receipts, encoding="utf-8") as file:
-            for line in filter(str.strip, file):
-                said = json.loads(line)
-                if said["runId"] != self.run_id:
-                    continue
-                count += 1
-                found = self.hashes.get(said["sequence"])
-                if found != said["entryHash"]:
-                    kind = "gap" if found is None else "content"
-                    raise Tampered(kind, said["sequence"], said["entryHash"], found or "no entry")
+        for run_id, sequence, entry_hash in self.kept:
+            if run_id != self.run_id:
+                continue
+            count += 1
+            found = self.hashes.get(sequence)
+            if found != entry_hash:
+                kind = "gap" if found is None else "content"
+                raise Tampered(kind, sequence, entry_hash, found or "no entry")
         self.say("9. %d receipts of this run agree." % count)
 
     def state(self):
@@ -710,7 +780,10 @@ MEANS = {
 def main(arguments=None):
     parser = argparse.ArgumentParser(description="Check a kindmem evidence bundle offline.")
     parser.add_argument("bundle")
-    parser.add_argument("--key", help="the public key you trust, as origin+hash+base64")
+    parser.add_argument(
+        "--key", action="append", default=[],
+        help="the public key you trust, as origin+hash+base64; repeat it where the key was changed",
+    )
     parser.add_argument("--anchor", metavar="FILE", help="the anchor file, from where it is kept")
     parser.add_argument(
         "--witness", action="append", default=[], metavar="KEY", help="the key of a witness you trust; may be repeated"
