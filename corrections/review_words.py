@@ -70,6 +70,7 @@ BUTTONS: dict[str, tuple[Words, Words]] = {
 ACTS: dict[str, Words] = {
     "correct": _("Correct what it says"),
     "supersede": _("Change a fact"),
+    "delete": _("Delete a fact"),
     "undo": _("Undo a receipt"),
 }
 

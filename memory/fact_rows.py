@@ -28,6 +28,7 @@ class RevisionRow:
 
     keeps_freshness: the source is as it was checked before; else its freshness starts with this revision. words: the digest
     of the content's words; keeps_wording: it says what the revision before says.
+    verified_at: when it was checked, where that was not with this write.
     waits_because: why a new fact is not served until a person has decided; None when it is.
     """
 
@@ -43,6 +44,7 @@ class RevisionRow:
     attributed_kind: str
     attributed_id: str
     verified_by: str | None = None
+    verified_at: datetime | None = None
     generated_run_id: str | None = None
     keeps_freshness: bool = False
     words: bytes | None = None
@@ -73,7 +75,8 @@ _REVISION_COLUMNS = """tenant_id, fact_id, version, revision_id, supersedes, rec
 _REVISION_VALUES = """%(tenant)s::uuid, %(id)s::text, %(version)s::int, %(revision)s::text, {supersedes}, {at},
     %(hash)s::bytea, %(size)s::bigint, %(ref)s::text, %(retention)s::text, %(source)s::text, %(subjects)s::text,
     %(causes)s::text[], %(valid_from)s::timestamptz, %(valid_until)s::timestamptz, %(observed_at)s::timestamptz,
-    %(trust)s::text, %(verified_by)s::text, CASE WHEN %(verified_by)s::text IS NOT NULL THEN {at} END,
+    %(trust)s::text, %(verified_by)s::text, CASE WHEN %(verified_by)s::text IS NOT NULL THEN
+    coalesce(%(verified_at)s::timestamptz, {at}) END,
     %(attributed_kind)s::text, %(attributed_id)s::text, {generated}, %(writer)s::text, %(writer_role)s::text"""
 _PARTS = """
 content AS (
@@ -256,6 +259,7 @@ def _execute(
         "observed_at": row.observed_at,
         "trust": row.trust,
         "verified_by": row.verified_by,
+        "verified_at": row.verified_at,
         "attributed_kind": row.attributed_kind,
         "attributed_id": row.attributed_id,
         "wording": _wording(row, identity),
@@ -318,7 +322,7 @@ def _view(
         supersedes=supersedes,
         trust=row.trust,
         verified_by=row.verified_by,
-        verified_at=recorded_at if row.verified_by else None,
+        verified_at=(row.verified_at or recorded_at) if row.verified_by else None,
         attributed_kind=row.attributed_kind,
         attributed_id=row.attributed_id,
         generated_run_id=generated,

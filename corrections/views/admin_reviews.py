@@ -101,12 +101,18 @@ def _rows(visit: Visit, shown: list[ReviewItem]) -> list[dict[str, Any]]:
                 "name": _name(one),
                 "kind": KINDS[one.kind],
                 "badge": REASONS[one.reason],
-                "said": line_of(said_words(one)) if one.said is not None else None,
+                "said": _said_in_a_line(one),
                 "stands": line_of(json.loads(stands[1])) if stands and stands[1] else None,
                 "choice": _SEPARATOR.join((one.kind, one.id, expect)),
             }
         )
     return rows
+
+
+def _said_in_a_line(one: ReviewItem) -> str | None:
+    if one.said is None:
+        return None
+    return str(ACTS["delete"]) if one.deletes_fact else line_of(said_words(one))
 
 
 def _name(one: ReviewItem) -> str:
@@ -152,7 +158,7 @@ def _page(
     visit: Visit, item: ReviewItem, *, error: DomainError | None = None, status: int = 200
 ) -> HttpResponse:
     effect = effect_of(visit.principal, item)
-    said = None if item.said is None else canonical(said_words(item))
+    said = None if item.said is None or item.deletes_fact else canonical(said_words(item))
     is_complaint = item.kind in ("withdrawal", "dispute")
     compared = None if is_complaint or item.act not in (None, "correct", "supersede") else said
     context = {
@@ -163,7 +169,9 @@ def _page(
         "why": WHY[item.reason],
         "act": ACTS.get(str(item.act)) or ROUTE_LABELS.get(str(item.act)),
         "effect": effect,
-        "difference": difference(effect.before_text if compared else None, compared or said),
+        "difference": difference(
+            effect.before_text if compared or item.deletes_fact else None, compared or said
+        ),
         "ends": [(one, where_it_applies(one.level, one.bindings)) for one in effect.ends],
         "applies": where_it_applies(item.level, item.bindings) if item.level else None,
         "names": names_of(visit.principal, [item.writer]),

@@ -16,6 +16,7 @@ from memory.actions.act_on_route import Form, act_on_route
 from memory.actions.append_log_entries import append_governance
 from memory.actions.confirm_record import confirm_record
 from memory.actions.correct import correct
+from memory.actions.delete_fact import delete_fact
 from memory.actions.forget_record import forget_record
 from memory.actions.supersede_fact import supersede_fact
 from memory.actions.undo_receipt import undo_receipt
@@ -83,7 +84,7 @@ def _act(principal: Principal, item: ReviewItem, expect: str | None) -> None:
     if not decide(principal, item.id, "approved"):
         raise ReviewNotFound
     said = json.loads(item.said or "{}")
-    if item.act == "supersede":
+    if item.act in ("supersede", "delete"):
         _change_fact(principal, item, said, expect)
     else:
         _ACTS.get(str(item.act), _by_route)(principal, item, said)
@@ -103,12 +104,11 @@ def _change_fact(
         seen = int(expect)
     # Who decides what is wide needs no grant of its own to do it.
     decider = replace(principal, abilities=principal.abilities | {"tenant-wide"})
-    supersede_fact(
-        principal=decider,
-        fact_id=str(item.fact_id),
-        change=change_of(said),
-        expect_version=seen,
-    )
+    fact_id = str(item.fact_id)
+    if item.act == "delete":
+        delete_fact(principal=decider, fact_id=fact_id, expect_version=seen)
+        return
+    supersede_fact(principal=decider, fact_id=fact_id, change=change_of(said), expect_version=seen)
 
 
 def _correct(principal: Principal, item: ReviewItem, said: dict[str, Any]) -> None:

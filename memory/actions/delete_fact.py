@@ -1,7 +1,8 @@
 """Delete a fact: its current revision is closed, reads no longer see it, history does until the sweep.
 
-A hold refuses it, then a keep window that has not ended. The index and every kept answer that holds the fact go at once. The
-decision is made under the head's lock, in the transaction that closes.
+A hold refuses it, then a keep window that has not ended. An agent's deletion of what a person said or checked waits for review.
+The index and every kept answer that holds the fact go at once. It is decided under the head's lock, in the transaction that
+closes.
 """
 
 import dataclasses
@@ -15,6 +16,7 @@ from memory.fact_head import lock_fact
 from memory.fact_shape import FactView
 from memory.instants import instant_text
 from memory.search.index import remove_index
+from memory.trust.facts import Waiting, is_a_persons, put_off_for_review
 from memory.webhooks.events import tell
 
 _CLOSE = """
@@ -34,8 +36,11 @@ SELECT at FROM closed
 
 def delete_fact(
     *, principal: Principal, fact_id: str, expect_version: int | None = None
-) -> FactView:
-    """The closed revision. Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation."""
+) -> FactView | Waiting:
+    """The closed revision; or, of an agent, the deletion that waits for review.
+
+    Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation.
+    """
     fact = lock_fact(principal, fact_id, expect_version=expect_version)
     if fact.is_held:
         raise LegalHoldActive(ids=[fact_id])
@@ -43,6 +48,8 @@ def delete_fact(
         raise RetentionViolation(
             fact_id=fact.id, reason=fact.keep_reason, until=instant_text(fact.keep_ends_at)
         )
+    if principal.is_agent and is_a_persons(fact):
+        return put_off_for_review(principal, fact, "delete", "contradicts-a-person", body={})
     with connection.cursor() as cursor:
         cursor.execute(
             _CLOSE,

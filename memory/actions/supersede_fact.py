@@ -1,8 +1,11 @@
 """Change a fact's content: the next revision, and the current one closed. Scope and type stay.
 
 What the change leaves out keeps its value, but for causes, which are those of this change. A held fact doesn't change. An agent
-doesn't shorten a keep window that is still running.
+doesn't shorten a keep window that is still running, and changes what a person said or checked only once it was reviewed; when it
+says the same again, the fact stays worth what it was.
 """
+
+import dataclasses
 
 from memory.access import Principal, check_write
 from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
@@ -13,11 +16,17 @@ from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
 from memory.fact_shape import FactChange, FactView, SealedContent, seal
 from memory.instants import instant_text
-from memory.records.acts import Act
-from memory.records.pending import put_off
 from memory.search.index import IndexPlan
-from memory.trust.facts import Waiting, waits_because
+from memory.trust.facts import (
+    Waiting,
+    is_a_persons,
+    is_against_a_person,
+    put_off_for_review,
+    waits_because,
+)
 from memory.webhooks.events import tell
+
+_AGAINST = "contradicts-a-person"
 
 
 def supersede_fact(
@@ -37,10 +46,17 @@ def supersede_fact(
     content = seal(change.content)
     check_content(seen.type, policy.schema_text, change.content)
     why = waits_because(principal, seen.scope, change.content, change.subjects or ())
+    if why is None and is_against_a_person(principal, seen, change, content):
+        why = _AGAINST
     if why is not None:
-        return _put_off(principal, seen, change, expect_version, why)
+        if expect_version is not None and expect_version != seen.version:
+            raise FactChanged(fact_id=seen.id, current_version=seen.version)
+        return _put_off(principal, seen, change, why)
     plan = index_plan(principal, policy, change.content)
     replaced = lock_fact(principal, fact_id, expect_version=expect_version, seen=seen)
+    if is_against_a_person(principal, replaced, change, content):
+        # Said or checked since it was seen.
+        return _put_off(principal, replaced, change, _AGAINST)
     if replaced.is_held:
         raise LegalHoldActive(ids=[fact_id])
     fact = insert_revision(
@@ -60,27 +76,10 @@ def supersede_fact(
     return fact
 
 
-def _put_off(
-    principal: Principal,
-    seen: FactView,
-    change: FactChange,
-    expect_version: int | None,
-    why: str,
-) -> Waiting:
-    """Keep the change where nothing reads it. What it is about is what it was seen to be about."""
-    if expect_version is not None and expect_version != seen.version:
-        raise FactChanged(fact_id=seen.id, current_version=seen.version)
-    named = [one.id for one in (change.subjects or seen.subjects)]
-    person = seen.scope.get("userId") or seen.scope.get("participantId") or next(iter(named), None)
-    return Waiting(
-        put_off(
-            Act(principal, "proposed"),
-            name="supersede",
-            body={**(change.said or {"content": change.content}), "expectVersion": seen.version},
-            reason_code=why,
-            fact_id=seen.id,
-            subject=None if person is None else ("user", person),
-        )
+def _put_off(principal: Principal, seen: FactView, change: FactChange, why: str) -> Waiting:
+    body = change.said or {"content": change.content}
+    return put_off_for_review(
+        principal, seen, "supersede", why, body=body, subjects=change.subjects
     )
 
 
@@ -92,7 +91,7 @@ def _next_row(
     plan: IndexPlan | None,
 ) -> RevisionRow:
     kind, writer = attribution_of(principal)
-    return RevisionRow(
+    row = RevisionRow(
         content=content,
         retention=change.retention.after(replaced.retention)
         if change.retention
@@ -108,6 +107,18 @@ def _next_row(
         attributed_kind=kind,
         attributed_id=writer,
         words=plan.words if plan else None,
+    )
+    if not (principal.is_agent and is_a_persons(replaced)):
+        return row
+    # An agent said the same again: who said it, and who checked it, is as it was.
+    return dataclasses.replace(
+        row,
+        trust=replaced.trust,
+        verified_by=replaced.verified_by,
+        verified_at=replaced.verified_at,
+        attributed_kind=replaced.attributed_kind,
+        attributed_id=replaced.attributed_id,
+        generated_run_id=replaced.generated_run_id,
     )
 
 

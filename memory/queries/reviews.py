@@ -55,6 +55,10 @@ class ReviewItem:
         parsed: dict[str, Any] = json.loads(self.bindings_text or "{}")
         return parsed
 
+    @property
+    def deletes_fact(self) -> bool:
+        return self.act == "delete" and self.fact_id is not None
+
     def wire(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "kind": self.kind,

@@ -1,12 +1,16 @@
-"""Why an agent's write of a fact waits for a person: it reads like an instruction, or it would be read far and wide."""
+"""Why an agent's act on a fact waits for a person: it reads like an instruction, would be read far and wide, or is against a
+person's word. And how it is kept until then.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from memory.access import Principal, Scope
-from memory.fact_shape import Subject
+from memory.fact_shape import FactChange, FactView, SealedContent, Subject
 from memory.log_entry import ABSENT
+from memory.records.acts import Act
+from memory.records.pending import put_off
 from memory.trust.instructions import reads_like_instruction
 
 
@@ -32,3 +36,53 @@ def waits_because(
     if reads_like_instruction([None if content is ABSENT else content, *texts]):
         return "instruction"
     return "wide" if is_wide(scope) else None
+
+
+def is_a_persons(fact: FactView) -> bool:
+    """Whether a person said what it says now, or it was checked: an agent alone neither changes nor deletes it."""
+    return fact.trust == "verified" or fact.attributed_kind == "user"
+
+
+def is_against_a_person(
+    principal: Principal, fact: FactView, change: FactChange, content: SealedContent
+) -> bool:
+    """Whether an agent would change what a person said or checked. To say the same again is no change."""
+    return principal.is_agent and is_a_persons(fact) and not _says_the_same(fact, change, content)
+
+
+def _says_the_same(fact: FactView, change: FactChange, content: SealedContent) -> bool:
+    window = fact.retention if change.retention is None else change.retention.after(fact.retention)
+    return (
+        (content.text, content.hash, content.ref)
+        == (fact.content_text, fact.content_hash, fact.content_ref)
+        and window.text() == fact.retention.text()
+        and change.source in (None, fact.source)
+        and change.subjects in (None, fact.subjects)
+        and change.valid_from in (None, fact.valid_from)
+        and change.valid_until in (None, fact.valid_until)
+        and change.observed_at in (None, fact.observed_at)
+    )
+
+
+def put_off_for_review(
+    principal: Principal,
+    fact: FactView,
+    act: Literal["supersede", "delete"],
+    why: str,
+    *,
+    body: Mapping[str, Any],
+    subjects: Sequence[Subject] | None = None,
+) -> Waiting:
+    """Keep the act where nothing reads it. What it is about is what the fact was seen to be about."""
+    named = [one.id for one in subjects or fact.subjects]
+    person = fact.scope.get("userId") or fact.scope.get("participantId") or next(iter(named), None)
+    return Waiting(
+        put_off(
+            Act(principal, "proposed"),
+            name=act,
+            body={**body, "expectVersion": fact.version},
+            reason_code=why,
+            fact_id=fact.id,
+            subject=None if person is None else ("user", person),
+        )
+    )

@@ -124,15 +124,33 @@ def test_an_agent_or_an_auditor_verifies_nothing(
     assert app.get(at(fact)).json() == fact
 
 
-def test_an_agents_change_of_a_verified_fact_is_unverified_again(
+def test_an_agents_change_of_an_asserted_fact_is_unverified(
+    app: ApiClient, agent: ApiClient
+) -> None:
+    second = changed(agent, written(app))
+    assert second["trust"] == "unverified"
+    assert second["expiresAt"]
+
+
+def test_an_apps_change_of_a_verified_fact_is_asserted_again(app: ApiClient) -> None:
+    fact = written(app)
+    app.post(at(fact, "/verify"))
+    second = changed(app, fact)
+    assert second["trust"] == "asserted"
+    assert not {"verifiedBy", "verifiedAt"} & second.keys()
+
+
+def test_an_agent_that_says_the_same_again_leaves_a_verified_fact_verified(
     app: ApiClient, agent: ApiClient
 ) -> None:
     fact = written(app)
-    app.post(at(fact, "/verify"))
-    second = changed(agent, fact)
-    assert second["trust"] == "unverified"
-    assert not {"verifiedBy", "verifiedAt"} & second.keys()
-    assert second["expiresAt"]
+    verified = app.post(at(fact, "/verify")).json()
+    second = changed(agent, fact, content=fact["content"])
+    same = ("trust", "verifiedBy", "verifiedAt", "attributedTo", "content")
+    assert {name: second[name] for name in same} == {name: verified[name] for name in same}
+    assert second["version"] == 3
+    assert "expiresAt" not in second
+    assert app.get(at(fact)).json() == second
 
 
 def test_an_agent_that_goes_on_changing_its_fact_does_not_prolong_its_window(

@@ -221,10 +221,11 @@ class Fact(ApiView):
     @operation(
         id="memory.deleteFact",
         summary="Delete a fact",
-        description="Closes the current revision: reads no longer see the fact, its history does until the sweep.",
+        description="Closes the current revision: reads no longer see the fact, its history does until the sweep. "
+        "202: an agent's, of what a person said or checked; it waits for a person's decision and the fact is as it was.",
         ability="write",
         query=(_EXPECT_VERSION,),
-        answers={200: FACT},
+        answers={200: FACT, 202: PENDING},
         errors=(*_CHANGE_ERRORS, "legal-hold", "retention-violation"),
         tag=_TAG,
     )
@@ -234,6 +235,8 @@ class Fact(ApiView):
             fact_id=call.path["fact_id"],
             expect_version=call.query["expectVersion"],
         )
+        if isinstance(fact, Waiting):
+            return _answer(202, fact)
         return Answer(200, fact.wire())
 
 
