@@ -28,7 +28,13 @@ from memory.records.guard import check_record_write, decides_for_people, may_rea
 from memory.records.lineage import Bounds, bounded, lock_parents, tighten_descendants
 from memory.records.record import Record
 from memory.records.routes import register_unconfigured
-from memory.records.rules import bygones, check_invariants, contradicts_a_person, shadows_a_policy
+from memory.records.rules import (
+    bygones,
+    check_invariants,
+    contradicts_a_person,
+    retired_with_nothing_since,
+    shadows_a_policy,
+)
 from memory.records.shape import Draft
 from memory.records.slot import Filling, Outcome, filling
 from memory.records.store import (
@@ -119,6 +125,8 @@ class _Remembering:
         if self.is_agents and self._is_no_newer_than(gone.forgotten_at):
             # Before anything else is looked at: the answer is the same whatever the value.
             return self._wait("forgotten")
+        if self._is_no_newer_than(retired_with_nothing_since(principal, draft)):
+            return self._wait("retired")
         found = filling(
             slot_of(
                 self.act.tenant_id,

@@ -59,7 +59,7 @@ class Context:
 
 
 def read_context(given: Mapping[str, Any] | None, path: str = "/context") -> Context:
-    """The context of a request. Raises BadInput for a value that is no string, number or boolean, or not what its control key takes."""
+    """The context of a request. Raises BadInput for a value of another kind than it may have."""
     values = dict(given or {})
     broaden_to = values.pop("broaden_to", None)
     check_scalars(values, path)

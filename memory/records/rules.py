@@ -91,6 +91,29 @@ def bygones(tenant_id: UUID, draft: Draft | Record) -> Bygones:
     )
 
 
+def retired_with_nothing_since(principal: Principal, draft: Draft) -> datetime | None:
+    """To an agent: when, last, a value of this (subject, key) was retired of which nothing is in use now; else None."""
+    if not principal.is_agent:
+        return None
+    tenant_id = principal.tenant_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT array_agg(id), bool_or(status = 'active' AND review IS NULL AND NOT is_upcoming) FROM memory_record "
+            "WHERE tenant_id = %s::uuid AND subject_type = %s::text AND subject_id = %s::text AND key = %s::text",
+            [tenant_id, draft.subject_type, draft.subject_id, draft.key],
+        )
+        ids, is_in_use = cursor.fetchone()
+        if not ids or is_in_use:
+            return None
+        cursor.execute(
+            "SELECT max(made_at) FROM forgotten_fingerprint "
+            "WHERE tenant_id = %s::uuid AND kind = 'retired-value' AND record_id = ANY(%s::text[])",
+            [tenant_id, ids],
+        )
+        retired_at: datetime | None = cursor.fetchone()[0]
+    return retired_at
+
+
 _CONTRADICTS = """
 SELECT EXISTS (
   SELECT 1 FROM memory_record r LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id

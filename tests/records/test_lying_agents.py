@@ -101,6 +101,29 @@ def infer(agent: Memory, value: Any, **changes: Any) -> str:
     return record_id
 
 
+def ways_to_nothing_in_use(app: Memory, way: str) -> None:
+    said = app.remember("aisle", level="instance", bindings={"t": 1})
+    if way == "wrong-person":
+        body_of(app.client.post(f"{RECORDS}/{said['id']}/routes/wrong-person", {}), 200)
+        return
+    new = app.correct("window", context={**ANN, "t": 1})["record"]
+    body_of(app.client.post(f"{RECORDS}/{new['id']}/routes/out-of-date", {}), 200)
+
+
+@pytest.mark.parametrize("way", ["wrong-person", "successor-expired"])
+def test_no_guess_tells_which_value_was_retired(app: Memory, agent: Memory, way: str) -> None:
+    ways_to_nothing_in_use(app, way)
+    for bindings in ({}, {"t": 1}, {"t": 2}):
+        for value in ("aisle", " AISLE", "window", "middle"):
+            body = an_inference(value, bindings=bindings, level="instance")
+            told = body_of(agent.client.post(RECORDS, body), 202)
+            assert set(told) == {"review", "id"}
+    assert app.list() == []
+    word = app.says(text="the middle")
+    body = a_record("middle", evidence=message(word))
+    body_of(agent.client.post(RECORDS, body), 201)
+
+
 def statuses(app: Memory, ids: list[str]) -> list[str]:
     return [app.get(one)["lifecycle"]["status"] for one in ids]
 
@@ -181,7 +204,7 @@ def test_what_was_said_to_be_about_somebody_else_is_not_written_back(
     assert {one["review"] for one in proposed} == {"pending"}
     assert app.recall()["decision"] == "none"
     assert statuses(app, others) == ["active", "active"]
-    infer(agent, "middle")
+    body_of(agent.client.post(RECORDS, an_inference("middle")), 202)
 
 
 def test_it_may_be_written_again_when_that_is_undone(app: Memory, agent: Memory) -> None:
