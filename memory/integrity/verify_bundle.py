@@ -777,6 +777,9 @@ MEANS = {
 }
 
 
+OWN_KEY = "no --key was given: signatures were held against the bundle's own key, which shows nothing of who signed"
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description="Check a kindmem evidence bundle offline.")
     parser.add_argument("bundle")
@@ -808,6 +811,8 @@ def main(arguments=None):
     if options.json:
         answer = {"state": state, "entries": check.entries, "unsealed": max(0, check.entries - 1 - check.sealed_to)}
         answer["erased"] = check.erased
+        if not check.keys:
+            answer["warning"] = OWN_KEY
         if check.witnesses:
             answer["cosigned"] = check.cosigned
         if check.stamped:

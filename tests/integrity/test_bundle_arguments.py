@@ -193,6 +193,11 @@ def test_the_program_itself_ends_with_the_code(bundle: Path, tmp_path: Path) -> 
     assert done.stdout == ""
 
 
+def test_without_a_key_the_answer_warns_that_the_bundle_vouches_for_itself(bundle: Path) -> None:
+    assert "the bundle's own key" in checked(bundle)[1]["warning"]
+    assert "warning" not in checked(bundle, "--key", key_of(bundle))[1]
+
+
 def test_an_edit_inside_a_readable_bundle_is_still_tampering(bundle: Path, tmp_path: Path) -> None:
     parts = parts_of(bundle)
     parts["entries.jsonl"] = parts["entries.jsonl"].replace(b"caf", b"fac")

@@ -74,3 +74,9 @@ def test_the_highest_number_that_an_entry_can_have_is_looked_for(
 ) -> None:
     answer = auditor.post("audit/run/run-1/verify/", {field: "9007199254740991"}, follow=True)
     assert answer.status_code == 200
+
+
+def test_a_result_says_how_to_verify_without_the_server(auditor: Person) -> None:
+    answer = auditor.post("audit/run/run-1/verify/", {}, follow=True)
+    assert "python3 verify_bundle.py evidence.zip --key KEY" in text_of(answer)
+    assert "/audit/run/run-1/evidence/" in answer.content.decode()
