@@ -17,11 +17,12 @@ from django.db import connection, connections
 from kindmem.backups import archive, restoring
 from kindmem.backups.catalog import catalog_of
 from kindmem.postgres.bootstrap import bootstrap
+from kindmem.state import load_or_create
 from memory.access import system_principal
 from memory.actions.run_erasure import run_due_erasures
 from memory.actions.seal_tenant import seal_tenant
 from memory.housekeeping import keep_ledgers
-from memory.installation_keys import UNFINISHED_RESTORE, OtherKeys, claim_keys
+from memory.installation_keys import OtherKeys, claim_keys
 from memory.ledgers import ledger_path, read_ledger
 from memory.models import LegalHold
 from memory.tenancy import tenant_context
@@ -38,10 +39,16 @@ Switch = Callable[[], Any]
 
 
 @pytest.fixture
-def apart(live_db: None, tmp_path: Path, settings: Any) -> None:
-    """Ledgers and anchors of this test alone."""
+def apart(
+    live_db: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, settings: Any
+) -> None:
+    """Ledgers, anchors and a state folder of this test alone, with the run's keys: an unfinished restore is told there."""
     settings.KINDMEM_LEDGER_DIR = tmp_path / "ledgers"
     settings.KINDMEM_ANCHOR_DIR = tmp_path / "anchors"
+    folder = tmp_path_factory.mktemp("state")
+    for path in filter(Path.is_file, settings.KINDMEM_STATE.directory.iterdir()):
+        (folder / path.name).write_bytes(path.read_bytes())
+    settings.KINDMEM_STATE = load_or_create(folder)
 
 
 @pytest.fixture
@@ -62,7 +69,6 @@ def elsewhere(apart: None) -> Iterator[Callable[[], Any]]:
     yield switched
     with psycopg.connect(cluster.url(), autocommit=True) as superuser:
         superuser.execute(f"DROP DATABASE {made} WITH (FORCE)")
-    (django_settings.KINDMEM_STATE.directory / UNFINISHED_RESTORE).unlink(missing_ok=True)
 
 
 def _use(name: str) -> None:
