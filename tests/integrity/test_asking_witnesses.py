@@ -312,7 +312,9 @@ def test_an_auditor_holds_a_bundle_against_the_witness_offline(
         fill(asking.tenant)
         seal(asking.tenant)
         alone = exported(asking.tenant, tmp_path)
-        assert checked(alone, "--witness", one.key.as_text(), *pure) == (
+        code, told = checked(alone, "--witness", one.key.as_text(), *pure)
+        assert "no --key was given" in told.pop("warning")
+        assert (code, told) == (
             15,
             {"cosigned": {}, "entries": 8, "erased": 0, "state": "unanchored", "unsealed": 0},
         )

@@ -164,7 +164,7 @@ def test_an_anchor_file_with_other_lines_in_it_is_still_read(
 
 
 def test_after_a_change_of_keys_both_are_given(
-    bundle: Path, live_acme: TenantKit, tmp_path: Path
+    bundle: Path, live_acme: TenantKit, tmp_path: Path, own_signing_keys: None
 ) -> None:
     old = key_of(bundle)
     rotate_signing_key()

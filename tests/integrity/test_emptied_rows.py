@@ -96,7 +96,9 @@ def test_the_api_and_the_worker_report_such_a_row(no_time: TenantKit, auditor: A
         assert whole.state is State.TAMPERED
 
 
-def test_such_a_run_is_refused_by_name_and_the_others_are_sealed(no_time: TenantKit) -> None:
+def test_such_a_run_is_refused_by_name_and_the_others_are_sealed(
+    no_time: TenantKit, own_signing_keys: None
+) -> None:
     sealed = seal(no_time)
     assert [(bad.run_id, bad.sequence) for bad in sealed.refused] == [("run-b", 4)]
     assert verified_twice(no_time, "run-c").state is State.VERIFIED
