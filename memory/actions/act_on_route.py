@@ -24,7 +24,7 @@ from memory.errors import (
 )
 from memory.queries.records import today_of
 from memory.records import fingerprints
-from memory.records.acts import Act, Touched, ended, scope_of
+from memory.records.acts import Act, Touched, ended, scope_of, with_main
 from memory.records.copies import copies_of
 from memory.records.correction_target import Correction
 from memory.records.ending import (
@@ -307,13 +307,4 @@ def _main_first(record: Record, touched: list[Touched]) -> list[Touched]:
             Touched(record.id, record.status, scope_of(record), from_status=record.status),
             *touched,
         ]
-    return [
-        Touched(
-            record_id=one.record_id,
-            to_status=one.to_status,
-            scope_text=one.scope_text,
-            from_status=one.from_status,
-            is_main=one.record_id == record.id,
-        )
-        for one in touched
-    ]
+    return with_main(touched, record.id)

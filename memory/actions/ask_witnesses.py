@@ -8,7 +8,6 @@ one that has seen another log than this is an alarm, in the server's log and in 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -21,6 +20,7 @@ from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
 from memory.integrity.cosignatures import Cosignature
 from memory.integrity.notes import Note, parse_checkpoint
 from memory.integrity.seal_log import NodeMissing, StoredTree
+from memory.integrity.standing import keep_answer, note_failure
 from memory.integrity.witnesses import (
     CONTRADICTIONS,
     ChosenWitness,
@@ -36,28 +36,6 @@ _STANDING = """
 SELECT w.name, s.origin, coalesce(s.cosigned_size, 0), s.failure, coalesce(s.retry_at > clock_timestamp(), false)
 FROM unnest(%(names)s::text[]) AS w(name)
 LEFT JOIN witness_standing s ON s.tenant_id = %(tenant)s::uuid AND s.witness = w.name
-"""
-
-_KEEP = """
-INSERT INTO anchor (tenant_id, size, place, answer)
-VALUES (%(tenant)s::uuid, %(size)s::bigint, %(place)s::text, %(line)s::text)
-ON CONFLICT ON CONSTRAINT anchor_pkey DO NOTHING
-"""
-
-_COSIGNED = """
-INSERT INTO witness_standing (tenant_id, witness, origin, cosigned_size)
-VALUES (%(tenant)s::uuid, %(witness)s::text, %(origin)s::text, %(size)s::bigint)
-ON CONFLICT ON CONSTRAINT witness_standing_pkey DO UPDATE SET origin = excluded.origin, cosigned_size = excluded.cosigned_size,
-  failure = NULL, failed_size = NULL, failed_at = NULL, retry_at = NULL, attempts = 0
-"""
-
-_FAILED = """
-INSERT INTO witness_standing AS s (tenant_id, witness, origin, failure, failed_size, failed_at, retry_at, attempts)
-VALUES (%(tenant)s::uuid, %(witness)s::text, %(origin)s::text, %(failure)s::text, %(size)s::bigint, clock_timestamp(),
-  clock_timestamp() + interval '5 seconds', 1)
-ON CONFLICT ON CONSTRAINT witness_standing_pkey DO UPDATE
-SET failure = excluded.failure, failed_size = excluded.failed_size, failed_at = excluded.failed_at, attempts = s.attempts + 1,
-  retry_at = clock_timestamp() + least(interval '5 seconds' * power(2, least(s.attempts, 10)), interval '10 minutes')
 """
 
 
@@ -156,17 +134,15 @@ def _asked(
 def _keep(
     tenant_id: UUID, witness: ChosenWitness, head: StoredCheckpoint, cosignature: Cosignature
 ) -> None:
-    said: dict[str, Any] = {
-        "tenant": tenant_id,
-        "size": head.size,
-        "place": witness.place,
-        "line": cosignature.line,
-        "witness": witness.name,
-        "origin": head.origin,
-    }
     with tenant_context(tenant_id), connection.cursor() as cursor:
-        cursor.execute(_KEEP, said)
-        cursor.execute(_COSIGNED, said)
+        keep_answer(
+            cursor,
+            tenant_id,
+            head,
+            name=witness.name,
+            place=witness.place,
+            answer=cosignature.line,
+        )
 
 
 def _failed(
@@ -179,16 +155,7 @@ def _failed(
 ) -> None:
     """Note it for the next turn and for those who look; say it once for each change."""
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
-        cursor.execute(
-            _FAILED,
-            {
-                "tenant": principal.tenant_id,
-                "witness": witness.name,
-                "origin": head.origin,
-                "failure": reason,
-                "size": head.size,
-            },
-        )
+        note_failure(cursor, principal.tenant_id, head, name=witness.name, reason=reason)
         if reason != before and reason in CONTRADICTIONS:
             append_governance(
                 principal=principal,

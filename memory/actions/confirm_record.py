@@ -12,11 +12,11 @@ from memory.records.pending import put_off
 from memory.records.person_word import speaks_for
 from memory.records.receipts import Receipt, new_number, undo_deadline, write_receipt
 from memory.records.record import Record
+from memory.records.slot import other_in_slot_of
 from memory.records.store import (
     bindings_hash,
     find_record,
     readable_record,
-    record_in_slot,
     update_records,
 )
 from memory.records.upcoming import lock_thing_today
@@ -96,16 +96,8 @@ def _check_widening(act: Act, record: Record, scope: Scope) -> None:
     )
     if not is_within(wanted, lock_parents(act.principal, record.derived_from)):
         raise InvariantViolated(invariant="I10")
-    occupant = record_in_slot(
-        act.tenant_id,
-        record.subject_type,
-        record.subject_id,
-        record.key,
-        scope.level,
-        scope.text,
-        upcoming=record.is_upcoming,
-    )
-    if occupant is not None and occupant.id != record.id:
+    occupant = other_in_slot_of(act.tenant_id, record, level=scope.level, bindings_text=scope.text)
+    if occupant is not None:
         raise RecordChanged(active_id=occupant.id, expected_id=record.id, differs=["scope"])
 
 

@@ -11,7 +11,8 @@ from memory.errors import QuarantineClosed
 from memory.quarantines import QuarantineView, find_quarantine, mark_items, mark_quarantine
 from memory.records.acts import Act, Touched, scope_of
 from memory.records.record import Record
-from memory.records.store import find_records, record_in_slot, update_records
+from memory.records.slot import other_in_slot_of
+from memory.records.store import find_records, update_records
 from memory.records.words_searched import index_record
 
 _ITEMS = "SELECT kind, item_id FROM quarantine_item WHERE tenant_id = %s::uuid AND quarantine_id = %s::uuid AND outcome IS NULL"
@@ -92,15 +93,7 @@ def _serve_records(act: Act, view: QuarantineView, ids: list[str]) -> list[Touch
 
 
 def _in_its_place(act: Act, record: Record) -> str | None:
-    occupant = record_in_slot(
-        act.tenant_id,
-        record.subject_type,
-        record.subject_id,
-        record.key,
-        record.level,
-        record.bindings_text,
-        upcoming=record.is_upcoming,
-    )
+    occupant = other_in_slot_of(act.tenant_id, record)
     return occupant.id if occupant is not None else None
 
 

@@ -20,7 +20,7 @@ from memory.errors import (
     Retired,
 )
 from memory.ids import new_text_id
-from memory.queries.records import today_of
+from memory.queries.records import begins_later
 from memory.records import clock, fingerprints
 from memory.records.acts import Act, Touched, ended, scope_of, scope_text
 from memory.records.ending import Ending, supersede
@@ -149,8 +149,7 @@ class _Remembering:
 
     @property
     def _begins_later(self) -> bool:
-        begins = self.draft.valid_from
-        return begins is not None and begins > today_of(self.act.principal)
+        return begins_later(self.act.principal, self.draft.valid_from)
 
     @property
     def _speaks(self) -> bool:

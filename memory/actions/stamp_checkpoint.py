@@ -8,7 +8,6 @@ the database and in a file beside the anchors. An authority that fails is asked 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 from django.conf import settings
@@ -18,6 +17,7 @@ from memory.access import Principal
 from memory.hashing import timestamp_text
 from memory.integrity.anchors import keep_stamp
 from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
+from memory.integrity.standing import keep_answer, note_failure
 from memory.integrity.timestamps import Authority, Stamp, StampFailed, ask_stamp, stamp_text
 from memory.tenancy import tenant_context
 
@@ -33,28 +33,6 @@ LEFT JOIN witness_standing s ON s.tenant_id = %(tenant)s::uuid AND s.witness = p
 LEFT JOIN LATERAL (
   SELECT size, anchored_at FROM anchor WHERE tenant_id = %(tenant)s::uuid AND place = p.place ORDER BY size DESC LIMIT 1
 ) a ON true
-"""
-
-_KEEP = """
-INSERT INTO anchor (tenant_id, size, place, answer)
-VALUES (%(tenant)s::uuid, %(size)s::bigint, %(place)s::text, %(answer)s::text)
-ON CONFLICT ON CONSTRAINT anchor_pkey DO NOTHING
-"""
-
-_STAMPED = """
-INSERT INTO witness_standing (tenant_id, witness, origin, cosigned_size)
-VALUES (%(tenant)s::uuid, %(place)s::text, %(origin)s::text, %(size)s::bigint)
-ON CONFLICT ON CONSTRAINT witness_standing_pkey DO UPDATE SET origin = excluded.origin, cosigned_size = excluded.cosigned_size,
-  failure = NULL, failed_size = NULL, failed_at = NULL, retry_at = NULL, attempts = 0
-"""
-
-_FAILED = """
-INSERT INTO witness_standing AS s (tenant_id, witness, origin, failure, failed_size, failed_at, retry_at, attempts)
-VALUES (%(tenant)s::uuid, %(place)s::text, %(origin)s::text, %(failure)s::text, %(size)s::bigint, clock_timestamp(),
-  clock_timestamp() + interval '5 seconds', 1)
-ON CONFLICT ON CONSTRAINT witness_standing_pkey DO UPDATE
-SET failure = excluded.failure, failed_size = excluded.failed_size, failed_at = excluded.failed_at, attempts = s.attempts + 1,
-  retry_at = clock_timestamp() + least(interval '5 seconds' * power(2, least(s.attempts, 10)), interval '10 minutes')
 """
 
 
@@ -123,16 +101,9 @@ def _keep(principal: Principal, authority: Authority, head: StoredCheckpoint, st
         answer=answer,
         stamped_at=timestamp_text(stamp.at),
     )
-    said: dict[str, Any] = {
-        "tenant": principal.tenant_id,
-        "size": head.size,
-        "place": authority.place,
-        "answer": answer,
-        "origin": head.origin,
-    }
+    place = authority.place
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
-        cursor.execute(_KEEP, said)
-        cursor.execute(_STAMPED, said)
+        keep_answer(cursor, principal.tenant_id, head, name=place, place=place, answer=answer)
 
 
 def _failed(
@@ -145,16 +116,7 @@ def _failed(
 ) -> None:
     """Note it for the next turn; say it once for each change."""
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
-        cursor.execute(
-            _FAILED,
-            {
-                "tenant": principal.tenant_id,
-                "place": authority.place,
-                "origin": head.origin,
-                "failure": reason,
-                "size": head.size,
-            },
-        )
+        note_failure(cursor, principal.tenant_id, head, name=authority.place, reason=reason)
     if reason != before:
         log.warning(
             "a time stamp authority gave no time stamp",

@@ -16,7 +16,7 @@ from memory.api.parameters import instant
 from memory.canonical import canonical
 from memory.errors import ReceiptNotFound, UndoClosed
 from memory.ids import new_text_id
-from memory.queries.records import today_of
+from memory.queries.records import begins_later
 from memory.records.acts import Act, Touched, scope_text
 from memory.records.ending import drop_fingerprints, expire, supersede
 from memory.records.guard import check_record_write, decides_for_people, may_read_record
@@ -31,13 +31,13 @@ from memory.records.receipts import (
 )
 from memory.records.record import Record
 from memory.records.sealing import destroy_undo_copies, open_for_undo
+from memory.records.slot import other_in_slot_of
 from memory.records.store import (
     NewRecord,
     bindings_hash,
     find_record,
     find_records,
     insert_record,
-    record_in_slot,
     update_records,
 )
 from memory.records.upcoming import lock_thing_today
@@ -317,19 +317,17 @@ class _Undoing:
         return bounds
 
     def _is_upcoming(self, record: Record) -> bool:
-        return record.valid_from is not None and record.valid_from > today_of(self.act.principal)
+        return begins_later(self.act.principal, record.valid_from)
 
     def _check_slot_is_free(self, record: Record, level: str, bindings_text: str) -> None:
-        occupant = record_in_slot(
+        occupant = other_in_slot_of(
             self.act.tenant_id,
-            record.subject_type,
-            record.subject_id,
-            record.key,
-            level,
-            bindings_text,
+            record,
+            level=level,
+            bindings_text=bindings_text,
             upcoming=self._is_upcoming(record),
         )
-        if occupant is not None and occupant.id != record.id:
+        if occupant is not None:
             raise UndoClosed(reason="changed")
 
 

@@ -80,6 +80,11 @@ def today_of(principal: Principal) -> date:
     return clock.day_of(clock.now(), principal.time_zone)
 
 
+def begins_later(principal: Principal, valid_from: date | None) -> bool:
+    """Whether a first day is still to come in the tenant's time zone."""
+    return valid_from is not None and valid_from > today_of(principal)
+
+
 def record_by_id(principal: Principal, record_id: str) -> Record:
     """The record, tombstones included. Raises RecordNotFound."""
     return as_shown(readable_record(principal, record_id), today_of(principal))

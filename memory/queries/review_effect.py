@@ -13,7 +13,7 @@ from memory.api.json_text import Raw
 from memory.errors import FactNotFound
 from memory.fact_shape import FactView
 from memory.queries.facts import current_fact
-from memory.queries.records import today_of
+from memory.queries.records import begins_later
 from memory.queries.reviews import ReviewItem
 from memory.records.record import Record
 from memory.records.store import find_record, find_records, record_in_slot
@@ -68,7 +68,7 @@ def effect_of(principal: Principal, item: ReviewItem) -> Effect:
     if item.kind == "record":
         record = find_record(principal.tenant_id, item.id)
         later = record is not None and begins_later_than_today(principal, record)
-        return Effect(ends=tuple(would_end(principal, item, begins_later=later)))
+        return Effect(ends=tuple(would_end(principal, item, is_later=later)))
     if item.fact_id is not None and item.kind == "act":
         try:
             return Effect(fact=current_fact(principal, item.fact_id))
@@ -80,13 +80,10 @@ def effect_of(principal: Principal, item: ReviewItem) -> Effect:
 
 
 def begins_later_than_today(principal: Principal, record: Record) -> bool:
-    begins = record.valid_from
-    return record.is_upcoming and begins is not None and begins > today_of(principal)
+    return record.is_upcoming and begins_later(principal, record.valid_from)
 
 
-def would_end(
-    principal: Principal, item: ReviewItem, *, begins_later: bool = False
-) -> list[Record]:
+def would_end(principal: Principal, item: ReviewItem, *, is_later: bool = False) -> list[Record]:
     """The active records that a proposed one would supersede: what fills its slot first, then what it named.
 
     One that begins on a later day leaves what holds until then.
@@ -101,7 +98,7 @@ def would_end(
             str(item.name),
             str(item.level),
             item.bindings_text or "{}",
-            upcoming=begins_later,
+            upcoming=is_later,
         )
         if occupant is not None:
             found[occupant.id] = occupant

@@ -5,7 +5,7 @@ id or hash comes after it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -119,6 +119,11 @@ def scope_text(level: str, bindings_text: str) -> str:
 
 def scope_of(record: Record | Ending) -> str:
     return scope_text(record.level, record.bindings_text)
+
+
+def with_main(rows: Sequence[Touched], record_id: str) -> list[Touched]:
+    """The same rows, this record's as the main one of the act."""
+    return [replace(one, is_main=one.record_id == record_id) for one in rows]
 
 
 def ended(endings: Sequence[Ending], to_status: str) -> list[Touched]:

@@ -37,7 +37,7 @@ def admit_record(act: Act, item: ReviewItem, record: Record, expect: str | None)
     bindings_text = canonical(bounds.bindings)
     item = replace(item, level=bounds.level, bindings_text=bindings_text)
     later = begins_later_than_today(act.principal, record)
-    targets = would_end(act.principal, item, begins_later=later)
+    targets = would_end(act.principal, item, is_later=later)
     check_seen(expect, targets)
     for one in targets:
         if one.authority == "policy" and record.authority != "policy":

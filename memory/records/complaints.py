@@ -7,16 +7,16 @@ complaint forbade to be written back is allowed again.
 from django.db import connection
 
 from memory.errors import RecordChanged, ReviewNotFound
-from memory.records.acts import Act, Touched, ended, scope_of
+from memory.records.acts import Act, Touched, ended, scope_of, with_main
 from memory.records.ending import Ending, drop_fingerprints, expire
 from memory.records.receipts import Receipt, find_receipt
 from memory.records.record import Record
 from memory.records.rejecting import discard
+from memory.records.slot import other_in_slot_of
 from memory.records.store import (
     find_record,
     find_records,
     lock_thing,
-    record_in_slot,
     update_records,
 )
 from memory.records.words_searched import index_record
@@ -50,7 +50,7 @@ def uphold(act: Act, receipt: Receipt, record: Record) -> None:
         decision="approved",
         recordIds=[one.id for one in endings],
     )
-    act.keep(_main_first(record, ended(endings, to_status)), entry, reason_code="approved")
+    act.keep(with_main(ended(endings, to_status), record.id), entry, reason_code="approved")
 
 
 def dismiss(act: Act, receipt: Receipt, record: Record) -> None:
@@ -74,7 +74,7 @@ def dismiss(act: Act, receipt: Receipt, record: Record) -> None:
             index_record(act.tenant_id, one, act.principal.search_language)
     entry = act.log(recordId=record.id, receipt=receipt.number, decision="rejected", recordIds=ids)
     rows = [Touched(one.id, "active", scope_of(one), from_status="active") for one in found]
-    act.keep(_main_first(record, rows), entry, reason_code="rejected")
+    act.keep(with_main(rows, record.id), entry, reason_code="rejected")
 
 
 def _touched(act: Act, receipt: Receipt) -> list[Record]:
@@ -91,33 +91,11 @@ def _touched(act: Act, receipt: Receipt) -> list[Record]:
 
 
 def _check_slot_is_free(act: Act, record: Record) -> None:
-    occupant = record_in_slot(
-        act.tenant_id,
-        record.subject_type,
-        record.subject_id,
-        record.key,
-        record.level,
-        record.bindings_text,
-        upcoming=record.is_upcoming,
-    )
-    if occupant is not None and occupant.id != record.id:
+    occupant = other_in_slot_of(act.tenant_id, record)
+    if occupant is not None:
         raise RecordChanged(
             active_id=occupant.id,
             expected_id=record.id,
             differs=["value"],
             current=occupant.wire(),
         )
-
-
-def _main_first(record: Record, rows: list[Touched]) -> list[Touched]:
-    """The record complained about is the main one of the act."""
-    return [
-        Touched(
-            record_id=one.record_id,
-            to_status=one.to_status,
-            scope_text=one.scope_text,
-            from_status=one.from_status,
-            is_main=one.record_id == record.id,
-        )
-        for one in rows
-    ]

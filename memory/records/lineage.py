@@ -20,7 +20,8 @@ from memory.models.record import LEVELS
 from memory.records.bindings import agree, covers
 from memory.records.guard import may_read_record
 from memory.records.record import Record
-from memory.records.store import bindings_hash, find_records, record_in_slot, update_records
+from memory.records.slot import other_in_slot_of
+from memory.records.store import bindings_hash, find_records, update_records
 from memory.records.words_searched import remove_words
 
 TRUST = ("unverified", "asserted", "verified")
@@ -173,16 +174,10 @@ def _tighten(
             is_pending=after.is_pending or is_empty,
         )
     if not after.is_pending:
-        occupant = record_in_slot(
-            tenant_id,
-            child.subject_type,
-            child.subject_id,
-            child.key,
-            after.level,
-            bindings_text,
-            upcoming=child.is_upcoming,
+        occupant = other_in_slot_of(
+            tenant_id, child, level=after.level, bindings_text=bindings_text
         )
-        after = replace(after, is_pending=occupant is not None and occupant.id != child.id)
+        after = replace(after, is_pending=occupant is not None)
     changes: dict[str, Any] = {
         "level": after.level,
         "bindings_text": bindings_text,

@@ -10,10 +10,11 @@ from django.db import connection
 
 from memory.ids import new_text_id
 from memory.quarantines import Selector, theirs_among
-from memory.queries.records import today_of
+from memory.queries.records import begins_later
 from memory.records.acts import Act
 from memory.records.record import Record
-from memory.records.store import NewRecord, find_records, insert_record, record_in_slot
+from memory.records.slot import other_in_slot_of
+from memory.records.store import NewRecord, find_records, insert_record
 
 _MOST_STEPS = 100
 
@@ -53,20 +54,8 @@ def _may_come_back(act: Act, old: Record) -> bool:
     )
     if any(one.status != "active" or one.review is not None for one in parents):
         return False
-    occupant = record_in_slot(
-        act.tenant_id,
-        old.subject_type,
-        old.subject_id,
-        old.key,
-        old.level,
-        old.bindings_text,
-        upcoming=_begins_later(act, old),
-    )
-    return occupant is None
-
-
-def _begins_later(act: Act, old: Record) -> bool:
-    return old.valid_from is not None and old.valid_from > today_of(act.principal)
+    later = begins_later(act.principal, old.valid_from)
+    return other_in_slot_of(act.tenant_id, old, upcoming=later) is None
 
 
 def _restored(act: Act, old: Record) -> str:
@@ -109,7 +98,7 @@ def _restored(act: Act, old: Record) -> str:
             recorded_at=act.at,
             confirmed_at=old.confirmed_at,
             disputed_at=old.disputed_at,
-            is_upcoming=_begins_later(act, old),
+            is_upcoming=begins_later(act.principal, old.valid_from),
         ),
         language=act.principal.search_language,
     )

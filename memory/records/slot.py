@@ -8,9 +8,11 @@ what will hold from a later day on; on that day the one takes the place of the o
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from uuid import UUID
 
 from memory.records.record import Record
 from memory.records.shape import Draft
+from memory.records.store import record_in_slot
 
 
 class Outcome(Enum):
@@ -115,3 +117,24 @@ def _held_before(draft: Draft, occupant: Record) -> bool:
         and occupant.valid_from is not None
         and draft.valid_from < occupant.valid_from
     )
+
+
+def other_in_slot_of(
+    tenant_id: UUID,
+    record: Record,
+    *,
+    level: str | None = None,
+    bindings_text: str | None = None,
+    upcoming: bool | None = None,
+) -> Record | None:
+    """Another active record that fills the slot of this one, or the slot that it would have with what is given."""
+    occupant = record_in_slot(
+        tenant_id,
+        record.subject_type,
+        record.subject_id,
+        record.key,
+        record.level if level is None else level,
+        record.bindings_text if bindings_text is None else bindings_text,
+        upcoming=record.is_upcoming if upcoming is None else upcoming,
+    )
+    return occupant if occupant is not None and occupant.id != record.id else None

@@ -213,17 +213,6 @@ def test_only_admins_and_owners_touch_keys(acme: TenantKit, role: str) -> None:
             act()
 
 
-@pytest.fixture
-def own_state(tmp_path: Path, settings: Any) -> Path:
-    """A state folder that the test may change: the run's keys, copied."""
-    folder = tmp_path / "state"
-    folder.mkdir()
-    for path in filter(Path.is_file, settings.KINDMEM_STATE.directory.iterdir()):
-        (folder / path.name).write_bytes(path.read_bytes())
-    settings.KINDMEM_STATE = load_or_create(folder)
-    return folder
-
-
 def test_after_a_new_pepper_old_keys_work_and_new_keys_use_it(
     acme: TenantKit, own_state: Path
 ) -> None:

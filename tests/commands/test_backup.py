@@ -17,7 +17,6 @@ from django.db import connection, connections
 from kindmem.backups import archive, restoring
 from kindmem.backups.catalog import catalog_of
 from kindmem.postgres.bootstrap import bootstrap
-from kindmem.state import load_or_create
 from memory.access import system_principal
 from memory.actions.run_erasure import run_due_erasures
 from memory.actions.seal_tenant import seal_tenant
@@ -39,16 +38,10 @@ Switch = Callable[[], Any]
 
 
 @pytest.fixture
-def apart(
-    live_db: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, settings: Any
-) -> None:
-    """Ledgers, anchors and a state folder of this test alone, with the run's keys: an unfinished restore is told there."""
+def apart(live_db: None, tmp_path: Path, own_state: Path, settings: Any) -> None:
+    """Ledgers, anchors and a state folder of this test alone: an unfinished restore is told there."""
     settings.KINDMEM_LEDGER_DIR = tmp_path / "ledgers"
     settings.KINDMEM_ANCHOR_DIR = tmp_path / "anchors"
-    folder = tmp_path_factory.mktemp("state")
-    for path in filter(Path.is_file, settings.KINDMEM_STATE.directory.iterdir()):
-        (folder / path.name).write_bytes(path.read_bytes())
-    settings.KINDMEM_STATE = load_or_create(folder)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ The plan is a superuser's, whom row-level security adds no condition to: what it
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -66,11 +67,9 @@ def superuser(superuser_url: str) -> Iterator[psycopg.Connection[Any]]:
         session.rollback()
 
 
-def statements_of(endpoint: Endpoint, tenant: Tenant) -> list[tuple[str, Any]]:
-    """What one request that succeeds asks of the database."""
-    row = ROWS[endpoint.id]
-    ids = {**row.fixed, **row.ids_in(tenant.place)}
-    body = row.smallest(tenant.place) if endpoint.takes_json else None
+@contextmanager
+def asked() -> Iterator[list[tuple[str, Any]]]:
+    """What is asked of the database meanwhile, with its parameters."""
     found: list[tuple[str, Any]] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -78,6 +77,15 @@ def statements_of(endpoint: Endpoint, tenant: Tenant) -> list[tuple[str, Any]]:
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(note):
+        yield found
+
+
+def statements_of(endpoint: Endpoint, tenant: Tenant) -> list[tuple[str, Any]]:
+    """What one request that succeeds asks of the database."""
+    row = ROWS[endpoint.id]
+    ids = {**row.fixed, **row.ids_in(tenant.place)}
+    body = row.smallest(tenant.place) if endpoint.takes_json else None
+    with asked() as found:
         answer = tenant.caller(row).request(endpoint.method, row.url(endpoint, ids), body)
     assert answer.status_code < 300 or answer.status_code in row.statuses.values(), answer.content
     return [one for one in found if one[0].lstrip("( \n-").upper().startswith(_PLANNED)]
@@ -137,11 +145,11 @@ def test_every_statement_of_a_route_names_its_tenant(
     superuser: psycopg.Connection[Any],
     distributed: frozenset[str],
 ) -> None:
-    asked = statements_of(endpoint, tenant)
-    assert asked
+    statements = statements_of(endpoint, tenant)
+    assert statements
     # Small tables are read whole otherwise, with the condition in a place that says nothing.
     superuser.execute("SELECT set_config(%s, %s, true)", [SETTING, str(tenant.id)])
-    for sql, params in asked:
+    for sql, params in statements:
         cursor = psycopg.ClientCursor(superuser)
         statement = cursor.mogrify(sql, params) if params else sql
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}".encode())
@@ -155,37 +163,24 @@ def test_nodes_are_told_the_tenant_by_a_literal_where_citus_is(
 ) -> None:
     """A set_config does not reach them. Nothing of it is left when the transaction ends."""
     settings.KINDMEM_CITUS = True
-    asked: list[str] = []
-
-    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        asked.append(sql)
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(note):
-        for caller in tenant.callers.values():
-            asked.clear()
+    told = [
+        "SET LOCAL citus.propagate_set_commands TO 'local'",
+        f"SET LOCAL {SETTING} TO '{tenant.id}'",
+    ]
+    for caller in tenant.callers.values():
+        with asked() as found:
             assert caller.request("GET", "/v1/memory/facts").status_code == 200
-            told = [
-                "SET LOCAL citus.propagate_set_commands TO 'local'",
-                f"SET LOCAL {SETTING} TO '{tenant.id}'",
-            ]
-            assert [sql for sql in asked if sql in told] == told
-            asked_of_tables = [n for n, sql in enumerate(asked) if "FROM fact" in sql]
-            assert asked.index(told[1]) < asked_of_tables[0]
-        asked.clear()
-        with tenant_context(tenant.id):
-            pass
-        assert told == [sql for sql in asked if sql.startswith("SET LOCAL")]
+        statements = [sql for sql, _ in found]
+        assert [sql for sql in statements if sql in told] == told
+        asked_of_tables = [n for n, sql in enumerate(statements) if "FROM fact" in sql]
+        assert statements.index(told[1]) < asked_of_tables[0]
+    with asked() as found, tenant_context(tenant.id):
+        pass
+    assert told == [sql for sql, _ in found if sql.startswith("SET LOCAL")]
     assert current_tenant() is None
 
 
 def test_elsewhere_no_statement_is_spent_on_it(tenant: Tenant) -> None:
-    asked: list[str] = []
-
-    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        asked.append(sql)
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(note):
+    with asked() as found:
         assert tenant.place.client.get("/v1/memory/facts").status_code == 200
-    assert not [sql for sql in asked if "citus" in sql]
+    assert not [sql for sql, _ in found if "citus" in sql]

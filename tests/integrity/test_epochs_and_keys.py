@@ -2,9 +2,6 @@
 
 import io
 import json
-import shutil
-from dataclasses import replace
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,7 +9,6 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from memory.actions import rotate_signing_key as rotate_module
 from memory.actions.create_tenant import create_tenant
 from memory.actions.restore_epoch import restore_epoch
 from memory.errors import InvariantViolated, SealRefused
@@ -101,14 +97,8 @@ def test_an_epoch_is_for_restores_only(live_acme: TenantKit, superuser_url: str)
 
 
 def test_a_new_key_is_named_by_a_leaf_that_both_sign_and_old_checkpoints_still_verify(
-    live_acme: TenantKit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    live_acme: TenantKit, own_signing_keys: None
 ) -> None:
-    # Keys of its own, and no other tenant: other tests go on with the keys that they began with.
-    keys = Path(shutil.copy(settings.KINDMEM_STATE.signing_keys_path, tmp_path / "signing_keys"))
-    monkeypatch.setattr(
-        settings, "KINDMEM_STATE", replace(settings.KINDMEM_STATE, signing_keys_path=keys)
-    )
-    monkeypatch.setattr(rotate_module, "all_tenants", lambda: [(live_acme.id, live_acme.slug)])
     fill(live_acme)
     seal(live_acme)
     old = signer().public_keys[0]
