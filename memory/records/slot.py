@@ -61,6 +61,10 @@ def filling(
     rival = slot.present or (slot.upcoming if draft.valid_from is None else None)
     what = outcome(rival, draft, speaks=speaks, spoken_at=spoken_at)
     is_users_word = speaks and draft.source_type in ("user_stated", "user_correction")
+    if rival is not None and rival is slot.upcoming and is_users_word and what is Outcome.CHANGED:
+        # An older word, and nothing holds until then: it does.
+        is_outranked = _RANK[rival.source_type] > _RANK[draft.source_type]
+        return Filling(what if is_outranked else Outcome.INSERT, rival)
     if rival is None or what not in (Outcome.SUPERSEDE, Outcome.FIRST):
         return Filling(what, rival)
     if rival is slot.upcoming:

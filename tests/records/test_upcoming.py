@@ -144,6 +144,23 @@ def test_a_word_without_a_first_day_is_about_later_too(
     assert value_at(app, first_moment()) == "Hamburg"
 
 
+def test_an_older_word_without_a_first_day_holds_until_the_newer_one_begins(app: Memory) -> None:
+    with clock.fixed_at(NOW):
+        later = says(app, "Berlin", begins=BEGINS)
+        older = app.remember("Köln", captured_at="2027-03-01T09:00:00Z")
+        assert statuses(app, later, older) == ["active", "active"]
+    assert value_at(app, NOW) == "Köln"
+    assert value_at(app, first_moment()) == "Berlin"
+
+
+def test_an_older_word_gives_way_to_a_later_one_that_it_would_outrank(app: Memory) -> None:
+    with clock.fixed_at(NOW):
+        later = says(app, "Berlin", begins=BEGINS, source_type="system_record")
+        body = a_record("Köln", captured_at="2027-03-01T09:00:00Z")
+        details = refusal(app.client.post(RECORDS, body), 409, "record-changed")
+        assert details["activeId"] == later["id"]
+
+
 def test_so_is_a_correction_of_what_holds_now(
     app: Memory, two: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
