@@ -64,11 +64,11 @@ def test_following_the_readme_leads_to_a_fact_and_a_verified_run(
 ) -> None:
     slug = f"readme-{tmp_path.name.replace('_', '-')[-20:].strip('-')}"
     ((_, setting_up), (_, exports)) = section("Your own tenant")
-    made, key = commands(setting_up, slug)
+    made, key, of_app = commands(setting_up, slug)
     assert slug in made.values()
-    assert set(re.findall(r"(\w+)=", exports)) == {"KINDMEM", "TOKEN"}
+    assert set(re.findall(r"(\w+)=", exports)) == {"KINDMEM", "TOKEN", "APP"}
     with served() as url:
-        variables = {"KINDMEM": url, "TOKEN": key["token"]}
+        variables = {"KINDMEM": url, "TOKEN": key["token"], "APP": of_app["token"]}
         ((_, first),) = section("First fact, with curl")
         fact, found = requests(first, variables)
         assert (fact["version"], fact["trust"]) == (1, "unverified")
@@ -85,6 +85,14 @@ def test_following_the_readme_leads_to_a_fact_and_a_verified_run(
         ((_, log),) = section("First run log")
         entry, run = requests(log, variables)
         assert run["data"] == [entry]
+
+        ((_, guessing), (_, correcting)) = section("First memory, and its correction")
+        guess, before = requests(guessing, variables)
+        assert (before["decision"], before["record_id"]) == ("ask", guess["id"])
+        corrected, here, elsewhere = requests(correcting, variables)
+        assert (here["decision"], here["value"]) == ("apply", "P-9")
+        assert here["record_id"] == corrected["record"]["id"]
+        assert (elsewhere["decision"], elsewhere["record_id"]) == ("ask", guess["id"])
 
         ((_, verify),) = section("Verify it")
         (report,) = requests(verify, variables)
