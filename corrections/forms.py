@@ -202,6 +202,13 @@ class WorkspaceForm(forms.Form):
         max_value=HOURS_MAX,
         help_text=_("0 to 720; 24 is usual. A shorter time counts once the one before it is over."),
     )
+    pseudonymise = forms.BooleanField(
+        label=_("Name people in the log by a keyed hash, not by their id"),
+        required=False,
+        help_text=_(
+            "For new entries. An erasure can't take ids out of entries that have them: they are part of the hash."
+        ),
+    )
 
 
 class MemoryFilter(FilterForm):

@@ -40,7 +40,7 @@ WHERE tenant_id = %(tenant)s::uuid AND digest = %(digest)s::bytea AND expires_at
 RETURNING id::text, subject_id, expires_at
 """
 _FIND = """
-SELECT t.id, t.slug, t.name, t.time_zone, t.search_language, t.hash_version, l.subject_id
+SELECT t.id, t.slug, t.name, t.time_zone, t.search_language, t.hash_version, t.log_ids, l.subject_id
 FROM tenant t JOIN page_link l ON l.tenant_id = t.id
 WHERE t.id = %(tenant)s::uuid AND t.closed_at IS NULL AND l.id = %(id)s::uuid AND l.expires_at > now()
 """
@@ -115,7 +115,7 @@ def principal_of_link(request: HttpRequest, slug: str) -> tuple[Principal, str]:
         found = cursor.fetchone()
     if found is None:
         raise AuthMissing
-    tenant_id, tenant_slug, name, time_zone, language, hash_version, subject = found
+    tenant_id, tenant_slug, name, time_zone, language, hash_version, log_ids, subject = found
     about = frozenset({subject})
     principal = Principal(
         tenant_id=tenant_id,
@@ -130,5 +130,6 @@ def principal_of_link(request: HttpRequest, slug: str) -> tuple[Principal, str]:
         time_zone=time_zone,
         search_language=language,
         hash_version=hash_version,
+        log_ids=log_ids,
     )
     return principal, name

@@ -12,6 +12,8 @@ from uuid import UUID
 
 from memory.errors import PermissionDenied, ScopeMismatch
 
+LogIds = Literal["plain", "pseudonyms", "were-pseudonyms"]
+"""How a tenant's log names people; see `memory/log_pseudonyms.py`."""
 Role = Literal["agent", "app", "admin", "auditor", "owner", "person"]
 Ability = Literal["read", "write", "append", "emit", "tenant-wide"]
 
@@ -88,6 +90,7 @@ class Principal:
     search_language: str = "english"
     hash_version: int = 1
     quota: Quota | None = None
+    log_ids: LogIds = "plain"
 
     @property
     def writer(self) -> str:
@@ -122,6 +125,7 @@ def system_principal(
     time_zone: str = "UTC",
     search_language: str = "english",
     hash_version: int = 1,
+    log_ids: LogIds = "plain",
 ) -> Principal:
     """The server itself, acting for whoever runs it: an admin with every container and ability of one tenant."""
     return Principal(
@@ -136,6 +140,7 @@ def system_principal(
         time_zone=time_zone,
         search_language=search_language,
         hash_version=hash_version,
+        log_ids=log_ids,
     )
 
 
@@ -184,10 +189,10 @@ def read_guard(principal: Principal, alias: str) -> tuple[str, dict[str, Any]]:
     }
     if principal.subject is not None:
         rule = (
-            f"({rule} OR ({a}.participant_id = %(g_subject)s::text"
-            f" AND ({a}.user_id IS NULL OR {a}.user_id = %(g_subject)s::text)))"
+            f"({rule} OR ({a}.participant_id = ANY(%(g_subject)s::text[])"
+            f" AND ({a}.user_id IS NULL OR {a}.user_id = ANY(%(g_subject)s::text[]))))"
         )
-        parameters["g_subject"] = principal.subject
+        parameters["g_subject"] = [principal.subject]
     return rule, parameters
 
 

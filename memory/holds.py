@@ -21,6 +21,7 @@ from memory.canonical import canonical
 from memory.errors import BadInput, HoldNotFound, LegalHoldActive, constraint_errors
 from memory.ids import new_id
 from memory.instants import instant_text
+from memory.log_pseudonyms import with_pseudonyms
 from memory.records.sealing import keep_undo_copies
 
 MOST_NAMED = 1000
@@ -298,6 +299,8 @@ def insert_hold(principal: Principal, new: NewHold) -> tuple[int, int]:
         "placed_at": new.placed_at,
         "review_on": new.review_on,
         **new.scope.parameters(),
+        # In the log a person may have another name.
+        "subject_ids": with_pseudonyms(principal.tenant_id, new.scope.subject_ids),
     }
     counts = [0, 0]
     with connection.cursor() as cursor:

@@ -100,10 +100,10 @@ def server(tenant_id: UUID, slug: str, id: str) -> Principal:
     """The server itself at work in one tenant: in its language and time zone, its log entries of its hash version."""
     with tenant_context(tenant_id), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT hash_version, search_language, time_zone FROM tenant WHERE id = %s::uuid",
+            "SELECT hash_version, search_language, time_zone, log_ids FROM tenant WHERE id = %s::uuid",
             [tenant_id],
         )
-        version, language, zone = cursor.fetchone()
+        version, language, zone, log_ids = cursor.fetchone()
     return system_principal(
         tenant_id,
         slug,
@@ -111,6 +111,7 @@ def server(tenant_id: UUID, slug: str, id: str) -> Principal:
         hash_version=version,
         search_language=language,
         time_zone=zone,
+        log_ids=log_ids,
     )
 
 

@@ -15,7 +15,7 @@ from corrections.queries.my_facts import my_fact_versions
 from corrections.queries.my_memory import ANY_STATE, MemoryFilters, my_memory
 from corrections.queries.my_receipts import MY_RECEIPTS
 from memory.access import Principal, read_guard
-from memory.erasure.reach import entries_condition, facts_condition
+from memory.erasure.reach import entries_condition, facts_condition, selected
 from memory.fact_shape import FactView
 from memory.log_entry import StoredEntry
 from memory.queries.batches import in_batches
@@ -44,8 +44,7 @@ def counts_about_me(principal: Principal) -> dict[str, int]:
                WHERE e.tenant_id = %(tenant)s::uuid AND {entries_condition("user")} AND {entry_guard})
             """,
             {
-                "tenant": principal.tenant_id,
-                "selector": principal.subject,
+                **selected(principal.tenant_id, principal.subject or ""),
                 "subject": principal.subject,
                 **parameters,
             },
@@ -128,8 +127,7 @@ def entries(principal: Principal) -> Iterator[StoredEntry]:
                 f"AND {entries_condition('user')} AND {guard} "
                 "AND (e.run_id, e.sequence) > (%(run)s::text, %(sequence)s::bigint) "
                 "ORDER BY e.run_id, e.sequence LIMIT %(limit)s::int",
-                tenant=principal.tenant_id,
-                selector=principal.subject,
+                **selected(principal.tenant_id, principal.subject or ""),
                 run=last.run_id if last else "",
                 sequence=last.sequence if last else -1,
                 **parameters,

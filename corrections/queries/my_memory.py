@@ -150,7 +150,7 @@ def surroundings(principal: Principal, record_id: str) -> Surroundings:
             UNION ALL
             ({USES})
             """,
-            {**_named(principal), "id": record_id, **parameters_of(record_id)},
+            {**_named(principal), "id": record_id, **parameters_of(principal, record_id)},
         )
         rows = cursor.fetchall()
     return Surroundings(

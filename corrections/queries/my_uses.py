@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memory.access import Principal
 from memory.api.json_text import dumps
+from memory.log_pseudonyms import pseudonym
 
 LOOKED_THROUGH = 1000
 """So many of the person's newest recalls; older ones are not searched."""
@@ -18,7 +20,7 @@ SHOWN_MOST = 20
 USES = """
 SELECT 'use', r.run_id, r.payload_text, r.recorded_at, r.writer FROM (
   SELECT e.run_id, e.recorded_at, e.writer, e.payload_text FROM log_entry e
-  WHERE e.tenant_id = %(tenant)s::uuid AND e.kind = 'retrieval' AND e.user_id = %(subject)s::text
+  WHERE e.tenant_id = %(tenant)s::uuid AND e.kind = 'retrieval' AND e.user_id IN (%(subject)s::text, %(in_log)s::text)
   ORDER BY e.recorded_at DESC LIMIT %(looked)s::int
 ) r
 WHERE position(%(named)s::text IN r.payload_text) > 0
@@ -37,9 +39,10 @@ class Use:
     decision: str
 
 
-def parameters_of(record_id: str) -> dict[str, Any]:
+def parameters_of(principal: Principal, record_id: str) -> dict[str, Any]:
     named = f'"recordId":{dumps(record_id)}'
-    return {"named": named, "looked": LOOKED_THROUGH, "most": SHOWN_MOST}
+    in_log = pseudonym(principal.tenant_id, principal.subject or "")
+    return {"in_log": in_log, "named": named, "looked": LOOKED_THROUGH, "most": SHOWN_MOST}
 
 
 def use_of(record_id: str, run_id: str, payload_text: str, at: datetime, writer: str) -> Use:

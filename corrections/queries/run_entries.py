@@ -9,6 +9,7 @@ from django.db import connection
 from corrections.words import OF_THE_SEALS, Words, kind_words
 from memory.access import Principal
 from memory.hashing import tag
+from memory.log_pseudonyms import actors_to_find
 from memory.queries.run_log import STAMP, log_guard
 
 _COLUMNS = f"""
@@ -72,8 +73,9 @@ def _conditions(
     if kind:
         where += " AND e.kind = %(kind)s::text"
     if actor:
-        where += " AND e.actor = %(actor)s::text"
-    given = {"tenant": principal.tenant_id, "run": run_id, "kind": kind, "actor": actor}
+        where += " AND e.actor = ANY(%(actor)s::text[])"
+    actors = actors_to_find(principal, actor) if actor else []
+    given = {"tenant": principal.tenant_id, "run": run_id, "kind": kind, "actor": actors}
     return where, {**given, **parameters}
 
 

@@ -1,5 +1,7 @@
 """What admins set for the whole workspace: how long what people do can be undone, how new an admin may be to release a hold."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
@@ -11,6 +13,7 @@ from corrections.forms import WorkspaceForm
 from corrections.htmx import render_page
 from corrections.proof import proof_wanted
 from corrections.visit import APPOINTING, Visit, in_tenant
+from memory.actions.set_log_ids import pseudonymises_log_ids, set_log_ids
 
 
 @require_http_methods(["GET", "POST"])
@@ -20,18 +23,26 @@ def workspace(visit: Visit) -> HttpResponse:
     hours = undo_hours_of(visit.principal)
     form = WorkspaceForm(
         request.POST if request.method == "POST" else None,
-        initial={"undo_hours": hours, "cooling_hours": set_hours_of(visit.principal)},
+        initial={
+            "undo_hours": hours,
+            "cooling_hours": set_hours_of(visit.principal),
+            "pseudonymise": pseudonymises_log_ids(visit.principal),
+        },
     )
     if request.method == "POST" and form.is_valid():
         wanted = proof_wanted(visit)
         if wanted is not None:
             return wanted
-        set_undo_window(principal=visit.principal, hours=form.cleaned_data["undo_hours"])
-        cooling = form.cleaned_data["cooling_hours"]
-        if cooling is not None:
-            set_cooling_off(principal=visit.principal, hours=cooling)
+        _save(visit, form.cleaned_data)
         messages.success(request, _("Saved."))
         return HttpResponseRedirect(request.path)
     status = 422 if form.errors else 200
     context = {"form": form, "hours": hours}
     return render_page(request, "govern/workspace.html", context, status=status)
+
+
+def _save(visit: Visit, said: dict[str, Any]) -> None:
+    set_undo_window(principal=visit.principal, hours=said["undo_hours"])
+    if said["cooling_hours"] is not None:
+        set_cooling_off(principal=visit.principal, hours=said["cooling_hours"])
+    set_log_ids(principal=visit.principal, pseudonymise=said["pseudonymise"])

@@ -31,6 +31,7 @@ from memory.log_entry import (
     prepare_entry,
     same_content,
 )
+from memory.log_pseudonyms import entry_to_store, writer_to_store
 from memory.models.log import GOVERNANCE_RUN, RESERVED_RUN_PREFIX
 from memory.queries.run_log import entries_by_ids
 from memory.webhooks.events import tell_of_governance
@@ -157,16 +158,20 @@ def append_attestations(
 
 
 def _append(principal: Principal, run_id: str, entries: Sequence[NewEntry]) -> list[StoredEntry]:
-    prepared = [
-        prepare_entry(entry, run_id=run_id, hash_version=principal.hash_version)
-        for entry in entries
-    ]
+    prepared = [prepared_for(principal, run_id, entry) for entry in entries]
     if len({one.entry.id for one in prepared}) < len(prepared):
         ids = [one.entry.id for one in prepared]
         raise EntryIdTaken(id=next(one for one in ids if ids.count(one) > 1))
     if len(prepared) == 1:
         return [_append_one(principal, run_id, prepared[0])]
     return _append_many(principal, run_id, prepared)
+
+
+def prepared_for(principal: Principal, run_id: str, entry: NewEntry) -> PreparedEntry:
+    """The entry as this caller's tenant stores it."""
+    return prepare_entry(
+        entry_to_store(principal, entry), run_id=run_id, hash_version=principal.hash_version
+    )
 
 
 def already_stored(
@@ -181,11 +186,11 @@ def already_stored(
         return None
     stored: list[StoredEntry] = []
     for entry in entries:
-        prepared = prepare_entry(entry, run_id=run_id, hash_version=principal.hash_version)
+        prepared = prepared_for(principal, run_id, entry)
         one = found.get(entry.id)
         if one is None:
             continue
-        if not same_content(one, prepared, run_id, principal.writer):
+        if not same_content(one, prepared, run_id, writer_to_store(principal)):
             raise EntryIdTaken(id=entry.id)
         stored.append(one)
     if len(stored) < len(entries):
@@ -226,6 +231,7 @@ def _stored(
 
 def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> StoredEntry:
     entry = prepared.entry
+    writer = writer_to_store(principal)
     parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "run": run_id,
@@ -240,7 +246,7 @@ def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> S
         "content_hash": prepared.content_hash,
         "version": prepared.hash_version,
         "cause": entry.caused_by,
-        "writer": principal.writer,
+        "writer": writer,
         "writer_role": principal.role,
     }
     with (
@@ -251,9 +257,7 @@ def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> S
     ):
         cursor.execute(_APPEND_ONE, parameters)
         sequence, timestamp, previous, digest = cursor.fetchone()
-    return _stored(
-        prepared, run_id, principal.writer, sequence, timestamp, bytes(previous), bytes(digest)
-    )
+    return _stored(prepared, run_id, writer, sequence, timestamp, bytes(previous), bytes(digest))
 
 
 # Under the head's lock the server itself meets none of these: then what is stored was cut or changed by somebody else.
@@ -274,6 +278,7 @@ def _append_many(
     principal: Principal, run_id: str, prepared: Sequence[PreparedEntry]
 ) -> list[StoredEntry]:
     made: list[StoredEntry] = []
+    writer = writer_to_store(principal)
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_HEAD, {"tenant": principal.tenant_id, "run": run_id})
         head = cursor.fetchone()
@@ -289,9 +294,7 @@ def _append_many(
     chained: list[StoredEntry] = []
     for sequence, one in enumerate(prepared, start=first_sequence):
         digest = entry_hash(one.pieces, prev_hash, sequence, timestamp)
-        chained.append(
-            _stored(one, run_id, principal.writer, sequence, timestamp, prev_hash, digest)
-        )
+        chained.append(_stored(one, run_id, writer, sequence, timestamp, prev_hash, digest))
         prev_hash = digest
     parameters: dict[str, Any] = {
         "tenant": principal.tenant_id,
@@ -302,7 +305,7 @@ def _append_many(
         "prev": chained[-1].prev_hash,
         "at": at,
         "version": principal.hash_version,
-        "writer": principal.writer,
+        "writer": writer,
         "writer_role": principal.role,
         "sequences": [one.sequence for one in chained],
         "ids": [one.id for one in chained],

@@ -9,10 +9,18 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
-from memory.erasure.ledger import COLUMNS, ErasureView, find_erasure, ledger_key_id, selector_digest
+from memory.erasure.ledger import (
+    COLUMNS,
+    PERSON_KINDS,
+    ErasureView,
+    find_erasure,
+    ledger_key_id,
+    selector_digest,
+)
 from memory.erasure.reach import held_in_reach
 from memory.errors import LegalHoldActive
 from memory.ids import new_id
+from memory.log_pseudonyms import pseudonym
 from memory.work import begin_soon
 
 _RUNNING = f"""
@@ -22,8 +30,9 @@ WHERE tenant_id = %(tenant)s::uuid AND status <> 'completed' AND selector_kind =
 ORDER BY created_at, id LIMIT 1
 """
 _INSERT = """
-INSERT INTO erasure (tenant_id, id, selector_kind, selector_id, selector_digest, key_id, requested_by)
-VALUES (%(tenant)s::uuid, %(id)s::uuid, %(kind)s::text, %(selector)s::text, %(digest)s::bytea, %(key)s::text, %(by)s::text)
+INSERT INTO erasure (tenant_id, id, selector_kind, selector_id, selector_in_log, selector_digest, key_id, requested_by)
+VALUES (%(tenant)s::uuid, %(id)s::uuid, %(kind)s::text, %(selector)s::text, %(in_log)s::text,
+        %(digest)s::bytea, %(key)s::text, %(by)s::text)
 """
 
 
@@ -40,6 +49,7 @@ def create_erasure(*, principal: Principal, kind: str, selector_id: str) -> Eras
         "id": new_id(),
         "kind": kind,
         "selector": selector_id,
+        "in_log": pseudonym(tenant_id, selector_id) if kind in PERSON_KINDS else None,
         "digest": digest,
         "key": ledger_key_id(),
         "by": principal.writer,

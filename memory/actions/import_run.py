@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from django.db import connection
 
 from memory.access import Principal
-from memory.actions.append_log_entries import append_log_entries
+from memory.actions.append_log_entries import append_log_entries, prepared_for
 from memory.actions.supersede_fact import supersede_fact
 from memory.actions.write_fact import write_fact
 from memory.errors import EntryIdTaken, FactNotFound, IdTaken, LegalHoldActive, RunDiffers
 from memory.fact_shape import FactChange, FactDraft, Subject
 from memory.holds import note_refusal
 from memory.importers.openai_runs import RunDraft, RunFact
-from memory.log_entry import NewEntry, PreparedEntry, StoredEntry, prepare_entry, same_content
+from memory.log_entry import NewEntry, PreparedEntry, StoredEntry, same_content
+from memory.log_pseudonyms import writer_to_store
 from memory.queries.run_log import ENTRY_COLUMNS, stored_entry
 from memory.tenancy import tenant_context
 
@@ -66,7 +67,7 @@ def _batches(principal: Principal, run: RunDraft) -> Iterator[tuple[int, list[Pr
     batch: list[PreparedEntry] = []
     first = characters = facts = 0
     for place, entry in enumerate(run.entries):
-        one = prepare_entry(entry, run_id=run.run_id, hash_version=principal.hash_version)
+        one = prepared_for(principal, run.run_id, entry)
         size = len(one.payload_text or "")
         is_full = len(batch) == MOST_ENTRIES or facts + (place in causes) > MOST_FACTS
         if batch and (is_full or characters + size > MOST_CHARACTERS):
@@ -89,7 +90,9 @@ def _import_batch(
     with tenant_context(principal.tenant_id):
         stored = _stored(principal, run.run_id, first, len(prepared))
         for place, (one, wanted) in enumerate(zip(stored, prepared, strict=False), start=first):
-            if one.sequence != place or not _is_same(one, wanted, run.run_id, principal.writer):
+            if one.sequence != place or not _is_same(
+                one, wanted, run.run_id, writer_to_store(principal)
+            ):
                 raise RunDiffers(run_id=run.run_id, sequence=place)
         missing: list[NewEntry] = [one.entry for one in prepared[len(stored) :]]
         begin, end = first + len(stored), first + len(prepared)

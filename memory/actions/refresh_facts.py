@@ -111,6 +111,7 @@ def refresh_facts(
         id="refresh",
         search_language=principal.search_language,
         hash_version=principal.hash_version,
+        log_ids=principal.log_ids,
     )
     failures: list[str | None] = []
     for fact, one in zip(facts, asked, strict=True):

@@ -12,19 +12,21 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
-from memory.erasure.ledger import ErasureView, find_erasure, ledger_key_id
+from memory.erasure.ledger import PERSON_KINDS, ErasureView, find_erasure, ledger_key_id
 from memory.erasure.reach import find_again
+from memory.log_pseudonyms import pseudonym
 from memory.work import begin_soon
 
 _PUT_BACK = """
-INSERT INTO erasure AS x (tenant_id, id, selector_kind, selector_id, selector_digest, key_id, status, phase, requested_by,
-                          created_at, completed_at, replayed_at)
-VALUES (%(tenant)s::uuid, %(id)s::uuid, %(kind)s::text, %(selector)s::text, %(digest)s::bytea, %(key)s::text,
+INSERT INTO erasure AS x (tenant_id, id, selector_kind, selector_id, selector_in_log, selector_digest, key_id, status, phase,
+                          requested_by, created_at, completed_at, replayed_at)
+VALUES (%(tenant)s::uuid, %(id)s::uuid, %(kind)s::text, %(selector)s::text, %(in_log)s::text, %(digest)s::bytea, %(key)s::text,
         CASE WHEN %(selector)s::text IS NULL THEN 'completed' ELSE 'pending' END,
         CASE WHEN %(selector)s::text IS NULL THEN 'done' ELSE 'seed' END, %(by)s::text, %(created)s::timestamptz,
         CASE WHEN %(selector)s::text IS NULL THEN coalesce(%(completed)s::timestamptz, clock_timestamp()) END, clock_timestamp())
 ON CONFLICT ON CONSTRAINT erasure_pkey DO UPDATE
-SET selector_id = excluded.selector_id, status = excluded.status, phase = excluded.phase, store = 'facts', after_run = NULL,
+SET selector_id = excluded.selector_id, selector_in_log = excluded.selector_in_log,
+    status = excluded.status, phase = excluded.phase, store = 'facts', after_run = NULL,
     after_sequence = NULL, completed_at = excluded.completed_at, replayed_at = clock_timestamp(), next_at = clock_timestamp(),
     runner = NULL, lease_until = NULL
 WHERE x.status = 'completed' AND excluded.selector_id IS NOT NULL
@@ -72,6 +74,9 @@ def replay_erasures(*, principal: Principal, entries: Sequence[Mapping[str, Any]
                     "id": UUID(entry["id"]),
                     "kind": key[0],
                     "selector": selector,
+                    "in_log": pseudonym(principal.tenant_id, selector)
+                    if selector is not None and key[0] in PERSON_KINDS
+                    else None,
                     "digest": key[1],
                     "key": entry["keyId"],
                     "by": entry["requestedBy"],

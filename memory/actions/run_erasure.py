@@ -45,8 +45,9 @@ UPDATE erasure SET phase = %(phase)s::text, store = %(store)s::text, after_run =
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid
 """
 _COMPLETE = """
-UPDATE erasure SET status = 'completed', phase = 'done', selector_id = NULL, completed_at = clock_timestamp(), after_run = NULL,
-       after_sequence = NULL, runner = NULL, lease_until = NULL, last_error = NULL
+UPDATE erasure SET status = 'completed', phase = 'done', selector_id = NULL, selector_in_log = NULL,
+       completed_at = clock_timestamp(), after_run = NULL, after_sequence = NULL, runner = NULL,
+       lease_until = NULL, last_error = NULL
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid
 """
 _LET_GO = """

@@ -38,7 +38,7 @@ _LOOK_UP = f"""
 SELECT k.tenant_id, k.slug, k.time_zone, k.search_language, k.hash_version, k.tenant_closed_at IS NOT NULL,
        k.key_id, k.digest, k.pepper_version, k.name, k.role, k.all_containers, k.projects, k.orgs, k.users,
        k.participants, k.threads, k.on_behalf_of, k.abilities, k.is_expired, k.is_revoked, k.use_is_stale,
-       k.quota_writes, k.quota_bytes, k.quota_subjects, k.quota_window_seconds,
+       k.quota_writes, k.quota_bytes, k.quota_subjects, k.quota_window_seconds, k.log_ids,
        set_config('{SETTING}', k.tenant_id::text, true),
        %(lock)s::text IS NULL
          OR pg_try_advisory_xact_lock(hashtextextended(k.tenant_id::text || k.key_id::text || %(lock)s::text, 0))
@@ -51,7 +51,7 @@ SELECT t.id, set_config('{SETTING}', t.id::text, true) FROM (SELECT tenant_id_of
 """
 
 _LOOK_UP_MEMBER = """
-SELECT t.id, t.slug, t.time_zone, t.search_language, t.hash_version, m.id, m.role, m.subject_id
+SELECT t.id, t.slug, t.time_zone, t.search_language, t.hash_version, t.log_ids, m.id, m.role, m.subject_id
 FROM tenant t JOIN member m ON m.tenant_id = t.id
 WHERE t.id = %(tenant)s::uuid AND t.closed_at IS NULL AND m.user_id = %(user)s::int AND m.left_at IS NULL
 """
@@ -85,6 +85,7 @@ class _Row:
     quota_bytes: int | None
     quota_subjects: int | None
     quota_window_seconds: int
+    log_ids: Any
     tenant_set: str
     has_lock: bool
 
@@ -166,6 +167,7 @@ def principal_of_token(token: str, *, idempotency_key: str | None = None) -> Pri
         time_zone=row.time_zone,
         search_language=row.search_language,
         hash_version=row.hash_version,
+        log_ids=row.log_ids,
         quota=quota if quota.bounds_something else None,
     )
 
@@ -228,7 +230,9 @@ def principal_of_member(user_id: int, slug: str) -> Principal:
         found = cursor.fetchone()
     if found is None:
         raise AuthMissing
-    tenant_id, tenant_slug, time_zone, language, hash_version, member_id, role, subject = found
+    tenant_id, tenant_slug, time_zone, language, hash_version, log_ids, member_id, role, subject = (
+        found
+    )
     about = frozenset({subject}) if subject else frozenset()
     return Principal(
         tenant_id=tenant_id,
@@ -243,6 +247,7 @@ def principal_of_member(user_id: int, slug: str) -> Principal:
         time_zone=time_zone,
         search_language=language,
         hash_version=hash_version,
+        log_ids=log_ids,
     )
 
 

@@ -11,7 +11,9 @@ from memory.erasure.reach import (
     entries_condition,
     facts_condition,
     held_in_reach,
+    is_named_plainly,
     records_closure,
+    selected,
 )
 
 _COUNT_FACTS = "SELECT count(*) FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition}"
@@ -20,7 +22,7 @@ _COUNT_RECORDS = (
     " AND m.id IN (SELECT id FROM gone) AND m.status <> 'deleted'"
 )
 _COUNT_ENTRIES = (
-    "SELECT count(*) FILTER (WHERE e.payload_text IS NOT NULL), count(*) FROM log_entry e"
+    "SELECT count(*) FILTER (WHERE e.payload_text IS NOT NULL), count(*), count(*) FILTER (WHERE {plainly}) FROM log_entry e"
     " WHERE e.tenant_id = %(tenant)s::uuid AND {condition}"
 )
 HELD_NAMED = 100
@@ -28,12 +30,15 @@ HELD_NAMED = 100
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Counts of now. `entries` keep their ids whatever happens, `payloads` of them go. `held`: ids, at most HELD_NAMED."""
+    """Counts of now. `payloads` of the `entries` go; `named` of them keep the id itself whatever happens, the others a keyed
+    hash of it. `held`: ids, at most HELD_NAMED.
+    """
 
     facts: int
     records: int
     payloads: int
     entries: int
+    named: int
     held: list[str]
 
     @property
@@ -45,7 +50,7 @@ class Reach:
             "facts": self.facts,
             "records": self.records,
             "logPayloads": self.payloads,
-            "logIdentifiersRetained": self.entries,
+            "logIdentifiersRetained": self.named,
             "held": self.held,
         }
 
@@ -57,13 +62,16 @@ def preview_erasure(principal: Principal, kind: str, selector_id: str) -> Reach:
 
 
 def reach_of(tenant_id: UUID, kind: str, selector_id: str) -> Reach:
-    parameters: dict[str, Any] = {"tenant": tenant_id, "selector": selector_id}
+    parameters = selected(tenant_id, selector_id)
     with connection.cursor() as cursor:
         cursor.execute(_COUNT_FACTS.format(condition=facts_condition(kind)), parameters)
         [facts] = cursor.fetchone()
         cursor.execute(_COUNT_RECORDS.format(closure=records_closure(kind)), parameters)
         [records] = cursor.fetchone()
-        cursor.execute(_COUNT_ENTRIES.format(condition=entries_condition(kind)), parameters)
-        payloads, entries = cursor.fetchone()
+        counting = _COUNT_ENTRIES.format(
+            condition=entries_condition(kind), plainly=is_named_plainly(kind)
+        )
+        cursor.execute(counting, parameters)
+        payloads, entries, named = cursor.fetchone()
     held = held_in_reach(tenant_id, kind, selector_id, limit=HELD_NAMED)
-    return Reach(facts, records, payloads, entries, held)
+    return Reach(facts, records, payloads, entries, named, held)

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 from memory.erasure.ledger import PERSON_KINDS, selector_digest
+from memory.log_pseudonyms import is_of, is_pseudonym, pseudonym
 
 _FACTS = {
     "fact": "f.id = %(selector)s::text",
@@ -24,7 +25,8 @@ _FACTS = {
 _ENTRIES = {
     "fact": "false",
     "conversation": "e.thread_id = %(selector)s::text",
-    "person": "(e.user_id = %(selector)s::text OR e.participant_id = %(selector)s::text)",
+    "person": "(e.user_id IN (%(selector)s::text, %(in_log)s::text)"
+    " OR e.participant_id IN (%(selector)s::text, %(in_log)s::text))",
 }
 _RECORDS = {
     "fact": "(m.evidence_ref = %(selector)s::text OR EXISTS (SELECT 1 FROM record_lineage l"
@@ -52,18 +54,34 @@ def _named(kind: str) -> str:
     return "person" if kind in PERSON_KINDS else kind
 
 
+def selected(tenant_id: UUID, selector_id: str) -> dict[str, Any]:
+    """The parameters of the conditions below."""
+    return {
+        "tenant": tenant_id,
+        "selector": selector_id,
+        "in_log": pseudonym(tenant_id, selector_id),
+    }
+
+
 def facts_condition(kind: str) -> str:
-    """SQL over `f`; its parameters are `tenant` and `selector`."""
+    """SQL over `f`; its parameters are those of `selected`."""
     return _FACTS[_named(kind)]
 
 
 def entries_condition(kind: str) -> str:
-    """SQL over `e`; its parameters are `tenant` and `selector`."""
+    """SQL over `e`; its parameters are those of `selected`."""
     return _ENTRIES[_named(kind)]
 
 
+def is_named_plainly(kind: str) -> str:
+    """SQL over `e`, an entry in reach: whether it keeps the id itself for ever, and not a keyed hash of it."""
+    if kind not in PERSON_KINDS:
+        return "true"
+    return "coalesce(%(selector)s::text IN (e.user_id, e.participant_id), false)"
+
+
 def records_condition(kind: str) -> str:
-    """SQL over `m`; its parameters are `tenant` and `selector`."""
+    """SQL over `m`; its parameters are those of `selected`."""
     return _RECORDS[_named(kind)]
 
 
@@ -74,7 +92,7 @@ def records_closure(kind: str) -> str:
 
 def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 100) -> list[str]:
     """Ids of facts, records and log entries in reach that a hold keeps; log entries by the run or subject of a hold."""
-    parameters: dict[str, Any] = {"tenant": tenant_id, "selector": selector_id, "limit": limit}
+    parameters = {**selected(tenant_id, selector_id), "limit": limit}
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.hold_count > 0 AND {facts_condition(kind)}"
@@ -140,4 +158,9 @@ def find_again(
                 key = (kind, selector_digest(tenant_id, kind, candidate))
                 if key in looked_for:
                     found[key] = candidate
+                elif is_pseudonym(candidate) and kind in PERSON_KINDS:
+                    # Nothing but the log has the person any more: there the pseudonym is the id.
+                    for digest in (one for of, one in looked_for if of == kind):
+                        if is_of(candidate, kind, digest):
+                            found.setdefault((kind, digest), candidate)
     return found

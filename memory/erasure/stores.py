@@ -15,7 +15,13 @@ from memory.canonical import canonical
 from memory.destruction import Due, destroy_facts
 from memory.erasure.ledger import PERSON_KINDS, ErasureView, pseudonym
 from memory.erasure.payloads import clear_entries
-from memory.erasure.reach import entries_condition, facts_condition, records_condition
+from memory.erasure.reach import (
+    entries_condition,
+    facts_condition,
+    is_named_plainly,
+    records_condition,
+    selected,
+)
 from memory.errors import LegalHoldActive
 from memory.records import clock
 from memory.records.acts import Act, ended
@@ -171,12 +177,12 @@ def clear_payloads(
     """Up to ENTRIES_AT_ONCE payloads in the order of the log; and where to go on, None at its end."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT e.run_id, e.sequence, e.id FROM log_entry e WHERE e.tenant_id = %(tenant)s::uuid"
+            f"SELECT e.run_id, e.sequence, e.id, {is_named_plainly(erasure.kind)} FROM log_entry e"
+            " WHERE e.tenant_id = %(tenant)s::uuid"
             " AND (e.run_id, e.sequence) > (%(run)s::text, %(sequence)s::bigint)"
             f" AND {entries_condition(erasure.kind)} ORDER BY e.run_id, e.sequence LIMIT %(limit)s::int",
             {
-                "tenant": principal.tenant_id,
-                "selector": erasure.selector_id,
+                **selected(principal.tenant_id, erasure.selector_id or ""),
                 "run": after[0] if after else "",
                 "sequence": after[1] if after else -1,
                 "limit": ENTRIES_AT_ONCE,
@@ -186,7 +192,9 @@ def clear_payloads(
     if not rows:
         return {}, None
     cleared = clear_entries(principal, erasure, [row[2] for row in rows])
-    counts = {"log.identifiersRetained": len(rows)}
+    counts: Counts = {}
+    if named := sum(row[3] for row in rows):
+        counts["log.identifiersRetained"] = named
     if cleared:
         counts["log.payloads"] = cleared
     return counts, (rows[-1][0], rows[-1][1])
@@ -243,7 +251,7 @@ def clear_rest(principal: Principal, erasure: ErasureView) -> Counts:
 
 def has_remains(tenant_id: UUID, erasure: ErasureView) -> bool:
     """Whether anything in reach is still there: what the last look before the end asks."""
-    parameters = {"tenant": tenant_id, "selector": erasure.selector_id, "reason": REASON}
+    parameters = {**selected(tenant_id, erasure.selector_id or ""), "reason": REASON}
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT EXISTS (SELECT FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {facts_condition(erasure.kind)})"

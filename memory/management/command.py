@@ -7,12 +7,12 @@ JSON lines, a few seconds apart. `--data-dir` is taken by manage.py before setti
 import json
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
-from memory.access import Principal, system_principal
+from memory.access import LogIds, Principal, system_principal
 from memory.actions.note_damage import note_damage
 from memory.errors import BadInput, DomainError, NotFound, RunDamaged, TenantClosed
 from memory.installation_keys import OtherKeys, claim_keys
@@ -148,6 +148,7 @@ def operator(slug: str) -> Principal:
         time_zone=tenant.time_zone,
         search_language=tenant.search_language,
         hash_version=tenant.hash_version,
+        log_ids=cast(LogIds, tenant.log_ids),
     )
 
 

@@ -12,6 +12,7 @@ class Erasure(TenantModel):
     id = models.UUIDField(primary_key=True)
     selector_kind = models.TextField()
     selector_id = models.TextField(null=True)
+    selector_in_log = models.TextField(null=True)
     selector_digest = models.BinaryField(null=True)
     key_id = models.TextField(null=True)
     status = models.TextField(default="pending")

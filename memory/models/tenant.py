@@ -19,6 +19,7 @@ class Tenant(models.Model):
     time_zone = models.TextField(default="UTC")
     search_language = models.TextField(default="english")
     hash_version = models.SmallIntegerField(default=1)
+    log_ids = models.TextField(default="plain")
     undo_hours = models.IntegerField(default=24)
     settings: Any = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())

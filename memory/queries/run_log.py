@@ -14,6 +14,7 @@ from memory.access import READS_ALL, Principal, read_guard
 from memory.errors import LogNotFound
 from memory.hashing import tag
 from memory.log_entry import StoredEntry
+from memory.log_pseudonyms import actors_to_find, guard_parameters
 
 # A time that somebody with access to the database put where none can be written is shown as the last year there is.
 STAMP = """CASE WHEN {column} >= '1000-01-01 00:00:00+00' AND {column} < '9999-01-01 00:00:00+00'
@@ -29,6 +30,7 @@ e.payload_salt, e.content_hash, e.prev_hash, e.entry_hash, e.hash_version, e.cau
 def log_guard(principal: Principal, alias: str) -> tuple[str, dict[str, Any]]:
     """The read guard, and the server's own runs for those who govern."""
     rule, parameters = read_guard(principal, alias)
+    parameters = guard_parameters(principal, parameters)
     if principal.role not in READS_ALL and principal.kind != "system":
         rule = f"({rule} AND NOT starts_with({alias}.run_id, 'kindmem.'))"
     return rule, parameters
@@ -85,13 +87,13 @@ def run_log(
     if kind is not None:
         filters += " AND e.kind = %(kind)s::text"
     if actor is not None:
-        filters += " AND e.actor = %(actor)s::text"
+        filters += " AND e.actor = ANY(%(actor)s::text[])"
     given = {
         "tenant": principal.tenant_id,
         "run": run_id,
         "since": since_sequence,
         "kind": kind,
-        "actor": actor,
+        "actor": actors_to_find(principal, actor) if actor is not None else [],
         "limit": limit,
         **parameters,
     }
@@ -164,7 +166,7 @@ def run_heads(
     rule, parameters = log_guard(principal, "e")
     filters = ""
     if actor is not None:
-        filters += " AND e.actor = %(actor)s::text"
+        filters += " AND e.actor = ANY(%(actor)s::text[])"
     if kind is not None:
         filters += " AND e.kind = %(kind)s::text"
     shown = ""
@@ -187,7 +189,7 @@ def run_heads(
         "status": status,
         "since": since,
         "until": until,
-        "actor": actor,
+        "actor": actors_to_find(principal, actor) if actor is not None else [],
         "kind": kind,
         "after_at": after[0] if after else None,
         "after_run": after[1] if after else None,

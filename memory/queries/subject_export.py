@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 
 from memory.access import Principal
-from memory.erasure.reach import entries_condition, facts_condition, records_condition
+from memory.erasure.reach import entries_condition, facts_condition, records_condition, selected
 from memory.errors import FactNotFound
 from memory.instants import instant_text
 from memory.queries.batches import in_batches
@@ -72,7 +72,7 @@ def _rows(
     statement: str, principal: Principal, subject_id: str, **given: Any
 ) -> list[tuple[Any, ...]]:
     """A batch, by the statement's own parameters and those that all have."""
-    named = {"tenant": principal.tenant_id, "selector": subject_id, "limit": _AT_ONCE, **given}
+    named = {**selected(principal.tenant_id, subject_id), "limit": _AT_ONCE, **given}
     with connection.cursor() as cursor:
         cursor.execute(statement, named)
         return cursor.fetchall()

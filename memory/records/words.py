@@ -14,6 +14,7 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.errors import EvidenceUnresolved
+from memory.log_pseudonyms import pseudonym, writer_to_store
 from memory.queries.run_log import log_guard
 
 _SUBJECT_COLUMNS = {
@@ -43,7 +44,8 @@ def find_word(
         return None
     rule, parameters = log_guard(principal, "e")
     about = " OR ".join(
-        f"e.{column} = %(subject)s::text" for column in _SUBJECT_COLUMNS[subject_type]
+        f"e.{column} IN (%(subject)s::text, %(in_log)s::text)"
+        for column in _SUBJECT_COLUMNS[subject_type]
     )
     with connection.cursor() as cursor:
         cursor.execute(
@@ -58,6 +60,7 @@ def find_word(
                 "tenant": principal.tenant_id,
                 "ref": ref,
                 "subject": subject_id,
+                "in_log": pseudonym(principal.tenant_id, subject_id),
                 "newer_than": newer_than,
                 **parameters,
             },
@@ -124,7 +127,7 @@ def observed_run(principal: Principal, ref: str) -> str | None:
             {
                 "tenant": principal.tenant_id,
                 "ref": ref,
-                "writer": principal.writer,
+                "writer": writer_to_store(principal),
                 **parameters,
             },
         )

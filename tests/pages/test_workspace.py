@@ -50,6 +50,26 @@ def test_without_a_window_a_forget_has_no_undo(ann: Person) -> None:
     assert "Undo" not in receipt
 
 
+def test_an_admin_has_the_log_name_people_by_keyed_hashes(ann: Person) -> None:
+    admin = person(ann.kit, "admin")
+    page = "admin/workspace/"
+    admin.post(page, {"undo_hours": "24", "pseudonymise": "on"})
+    assert "checked" in admin.get(page).content.decode()
+    entry = body_of(
+        ann.kit.client("app", users=["ann"]).post(
+            "/v1/memory/runs/r1/log", {"kind": "user-message", "scope": {"userId": "ann"}}
+        ),
+        201,
+    )
+    assert entry["scope"]["userId"].startswith("pseudonym:")
+    admin.post(page, {"undo_hours": "24"})
+    assert "checked" not in admin.get(page).content.decode()
+    assert governance(ann.kit, "log.ids-changed") == [
+        {"type": "log.ids-changed", "pseudonymiseLogIds": True},
+        {"type": "log.ids-changed", "pseudonymiseLogIds": False},
+    ]
+
+
 def test_a_window_out_of_range_is_refused_with_the_text_kept_and_nothing_logged(
     acme: TenantKit,
 ) -> None:
