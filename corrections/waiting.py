@@ -1,7 +1,7 @@
 """What waits for an admin, for the overview: one cheap count a thing, all of them in one statement.
 
-A part of the product adds one `Wait` to WAITS. Its SQL is one scalar that an index answers; it knows %(tenant)s, and %(me)s: the
-reader as acts name them (`user:7`).
+A part of the product adds one `Wait` to WAITS. Its SQL is one scalar that an index answers; it knows %(tenant)s, %(today)s in
+the tenant's zone, and %(me)s: the reader as acts name them (`user:7`).
 """
 
 from collections.abc import Callable
@@ -13,6 +13,8 @@ from django.urls import NoReverseMatch
 from django.utils.translation import ngettext
 
 from corrections.visit import Visit
+from memory.queries.records import today_of
+from memory.records.overdue import is_over
 
 KEY_ENDS_SOON_DAYS = 14
 SWEEP_FAILED_DAYS = 7
@@ -117,12 +119,12 @@ _OPEN_RELEASES = "SELECT count(*) FROM hold_release WHERE tenant_id = %(tenant)s
 _UNFINISHED = "SELECT count(*) FROM erasure WHERE tenant_id = %(tenant)s::uuid AND status <> 'completed' AND last_error IS"
 
 _WAITING_REVIEWS = (
-    "SELECT (SELECT count(*) FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND review IN ('pending', 'withdrawn') "
-    "AND status = 'active') "
+    "SELECT (SELECT count(*) FROM memory_record r WHERE r.tenant_id = %(tenant)s::uuid "
+    f"AND r.review IN ('pending', 'withdrawn') AND r.status = 'active' AND NOT {is_over('r')}) "
     "+ (SELECT count(*) FROM pending_act WHERE tenant_id = %(tenant)s::uuid AND decided_at IS NULL) "
     "+ (SELECT count(*) FROM fact WHERE tenant_id = %(tenant)s::uuid AND review = 'pending' AND deleted_at IS NULL) "
-    "+ (SELECT count(*) FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND disputed_at IS NOT NULL AND status = 'active' "
-    "AND review IS NULL)"
+    "+ (SELECT count(*) FROM memory_record r WHERE r.tenant_id = %(tenant)s::uuid AND r.disputed_at IS NOT NULL "
+    f"AND r.status = 'active' AND r.review IS NULL AND NOT {is_over('r')})"
 )
 
 WAITS: list[Wait] = [
@@ -176,6 +178,7 @@ def what_waits(visit: Visit) -> list[Waiting]:
     parameters: dict[str, Any] = {
         "tenant": visit.principal.tenant_id,
         "me": visit.principal.writer,
+        "today": today_of(visit.principal),
     }
     with connection.cursor() as cursor:
         cursor.execute(

@@ -117,8 +117,10 @@ def server(tenant_id: UUID, slug: str, id: str) -> Principal:
 
 @for_each_tenant
 def sweep(tenant_id: UUID, slug: str) -> None:
-    """What is past its retention and kept by no hold."""
-    sweep_retention(principal=server(tenant_id, slug, "sweeper"))
+    """What is past its retention and kept by no hold; and of records what nothing else says is due."""
+    sweeper = server(tenant_id, slug, "sweeper")
+    expire_overdue(principal=sweeper)
+    sweep_retention(principal=sweeper)
 
 
 @for_each_tenant

@@ -14,30 +14,34 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.canonical import canonical
+from memory.queries.records import today_of
+from memory.records.overdue import is_over
 from memory.records.record import Record
 
 HOLDS_SECONDS = 600
 SHOWN_MOST = 20
 _SALT = "kindmem widening"
 
-_AFFECTED = """
+_AFFECTED = f"""
 WITH RECURSIVE hit (id) AS (
   SELECT r.id FROM memory_record r
   WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
-    AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL
+    AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
     AND (r.id = %(id)s::text OR (r.level = %(level)s::text AND r.bindings_text = %(bindings)s::text))
   UNION
   SELECT l.record_id FROM hit h JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = h.id
 )
 SELECT r.id, r.key, r.row_version, v.value_text FROM hit h
 JOIN memory_record r ON r.tenant_id = %(tenant)s::uuid AND r.id = h.id AND r.status = 'active' AND r.review IS NULL
+  AND NOT {is_over("r")}
 LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
 ORDER BY r.id LIMIT 1001
 """
-_UNTOUCHED = """
+_UNTOUCHED = f"""
 SELECT count(*) FROM memory_record r
 WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
-  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT r.id = ANY(%(hit)s::text[])
+  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
+  AND NOT r.id = ANY(%(hit)s::text[])
 """
 
 
@@ -72,6 +76,7 @@ def widening_of(principal: Principal, record: Record, *, route: str) -> Widening
         "id": record.id,
         "level": record.level,
         "bindings": record.bindings_text,
+        "today": today_of(principal),
     }
     with connection.cursor() as cursor:
         cursor.execute(_AFFECTED, named)

@@ -64,17 +64,6 @@ def my_receipt(principal: Principal, number: str) -> tuple[Receipt, str]:
     return receipt, row[0]
 
 
-def values_of(principal: Principal, record_ids: list[str]) -> dict[str, str]:
-    """Canonical texts of the values that are still there."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT v.record_id, v.value_text FROM record_value v "
-            "WHERE v.tenant_id = %(tenant)s::uuid AND v.record_id = ANY(%(ids)s::text[])",
-            {"tenant": principal.tenant_id, "ids": record_ids},
-        )
-        return dict(cursor.fetchall())
-
-
 def fell_with(principal: Principal, receipt: Receipt) -> int:
     """How many memories about the person ended together with the one that a receipt is of."""
     with connection.cursor() as cursor:

@@ -13,6 +13,8 @@ from django.db import connection
 from memory.access import Principal, read_guard
 from memory.erasure.reach import facts_condition
 from memory.queries.facts import READABLE
+from memory.queries.records import today_of
+from memory.records.overdue import value_is_over
 
 HOW = ("replaced", "expired", "forgotten", "removed", "erased", "destroyed")
 SAID_MAX = 400
@@ -77,7 +79,7 @@ JOIN memory_record r ON r.tenant_id = a.tenant_id AND r.id = a.record_id
 LEFT JOIN record_supersession s ON s.tenant_id = a.tenant_id AND s.superseded_id = a.record_id
 LEFT JOIN receipt p ON p.tenant_id = a.tenant_id AND p.number = a.receipt_number
 LEFT JOIN record_value v ON v.tenant_id = a.tenant_id AND v.record_id = a.record_id AND a.to_status <> 'deleted'
-  AND r.status <> 'deleted' AND %(sees)s::bool
+  AND r.status <> 'deleted' AND NOT {over} AND %(sees)s::bool
 WHERE a.tenant_id = %(tenant)s::uuid AND a.to_status <> 'active' AND a.act NOT IN ('revealed', 'imported')
   AND a.from_status IS DISTINCT FROM a.to_status AND r.review IS NULL
 """
@@ -122,6 +124,7 @@ def register(
         "tenant": principal.tenant_id,
         "selector": principal.subject,
         "sees": principal.role != "auditor",
+        "today": today_of(principal),
         "said": SAID_MAX,
         "how": filters.how,
         "name": filters.name,
@@ -137,7 +140,9 @@ def register(
     parameters |= named
     own = "{a}.subject_type = 'user' AND {a}.subject_id = %(selector)s::text"
     sources = {
-        "memory": _MEMORIES.format(others="true" if governs else own.format(a="d"))
+        "memory": _MEMORIES.format(
+            others="true" if governs else own.format(a="d"), over=value_is_over("r")
+        )
         + ("" if governs else f" AND {own.format(a='r')}"),
         "fact": _FACTS
         + ("" if governs else f" AND {facts_condition('user')} AND {READABLE} AND {guard}"),

@@ -130,7 +130,7 @@ def _kept(visit: Visit, found: Hold) -> dict[str, Any]:
     bound = {"hold": str(found.id), "kind": chosen}
     after = position(visit, "hold-kept", bound)
     rows = kept_by(
-        tenant_id,
+        visit.principal,
         found.id,
         cast(Kind, chosen),
         is_released=found.released_at is not None,

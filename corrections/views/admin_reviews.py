@@ -53,7 +53,7 @@ def reviews(visit: Visit) -> HttpResponse:
         wanted.get("kind"), wanted.get("reason"), wanted.get("subject"), wanted.get("writer")
     )
     position = _position(visit, filters)
-    found = list_reviews(visit.principal.tenant_id, filters, after=position, limit=ROWS_A_PAGE + 1)
+    found = list_reviews(visit.principal, filters, after=position, limit=ROWS_A_PAGE + 1)
     shown = found[:ROWS_A_PAGE]
     context = {
         "form": form,
@@ -87,9 +87,7 @@ def _next_address(visit: Visit, filters: ReviewFilters, shown: list[ReviewItem])
 
 
 def _rows(visit: Visit, shown: list[ReviewItem]) -> list[dict[str, Any]]:
-    standing = occupants(
-        visit.principal.tenant_id, [one.id for one in shown if one.kind == "record"]
-    )
+    standing = occupants(visit.principal, [one.id for one in shown if one.kind == "record"])
     rows = []
     for one in shown:
         stands = standing.get(one.id) if one.kind == "record" else None
@@ -125,7 +123,7 @@ def _name(one: ReviewItem) -> str:
 @in_tenant(*APPOINTING)
 def review(visit: Visit, kind: str, review_id: str) -> HttpResponse:
     def found() -> ReviewItem:
-        return find_review(visit.principal.tenant_id, kind, review_id)
+        return find_review(visit.principal, kind, review_id)
 
     try:
         if visit.request.method == "GET":

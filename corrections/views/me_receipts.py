@@ -15,13 +15,13 @@ from corrections.queries.my_receipts import (
     is_kept_sealed,
     my_receipt,
     my_receipts,
-    values_of,
 )
 from corrections.remembered import key_words, scope_words, value_words
 from corrections.templatetags.lookups import label
 from corrections.visit import Visit, in_tenant
 from memory.errors import BadInput, DomainError
 from memory.hashing import tag
+from memory.queries.records import values_shown
 from memory.records.routes import routes_named
 
 RECEIPTS_A_PAGE = 40
@@ -36,7 +36,8 @@ def receipt(visit: Visit, number: str) -> HttpResponse:
 def receipt_page(visit: Visit, number: str, *, error: DomainError | None = None) -> HttpResponse:
     """The receipt; with an error, what could not be undone and why."""
     found, key = my_receipt(visit.principal, number)
-    values = values_of(visit.principal, [*found.before_ids, *found.after_ids])
+    ids = [*found.before_ids, *found.after_ids]
+    values = values_shown(visit.principal, ids, set_aside=True)
     before, scope = found.state_before, json.loads(found.scope_text)
     routes = routes_named(visit.principal, [found.route])
     now = timezone.now()

@@ -45,7 +45,7 @@ def approve_review(
     Raises ReviewNotFound, PermissionDenied, and what the act itself raises.
     """
     principal.needs_role(*REVIEWERS)
-    item = find_review(principal.tenant_id, kind, item_id)
+    item = find_review(principal, kind, item_id)
     _APPROVE[item.kind](principal, item, expect)
 
 

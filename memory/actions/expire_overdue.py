@@ -9,7 +9,7 @@ from django.db import connection
 from memory.access import Principal
 from memory.queries.records import today_of
 from memory.records.acts import Act, ended
-from memory.records.ending import expire
+from memory.records.ending import Ending, drop_values, expire
 from memory.records.upcoming import begun_things, lock_thing_today
 from memory.tenancy import tenant_context
 
@@ -22,8 +22,19 @@ ORDER BY valid_until, id LIMIT %(limit)s::int
 """
 
 
+# Superseded already, and kept for the history until now.
+_SENSITIVE = """
+SELECT r.id, r.status, r.review, r.subject_type, r.subject_id, r.key, r.level, r.bindings_text, false, r.hold_count, v.value_text
+FROM memory_record r JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
+WHERE r.tenant_id = %(tenant)s::uuid AND r.status = 'superseded' AND r.sensitivity = 'sensitive'
+  AND r.valid_until < %(today)s::date
+ORDER BY r.id LIMIT %(limit)s::int FOR UPDATE OF r
+"""
+
+
 def expire_overdue(*, principal: Principal) -> int:
-    """Expire every record of the tenant past its last day, with what was derived from it; how many expired.
+    """Expire every record of the tenant past its last day, with what was derived from it, and drop sensitive values that were
+    kept for a history until then; how many records there were.
 
     Opens its own transactions; call it outside any.
     """
@@ -31,6 +42,8 @@ def expire_overdue(*, principal: Principal) -> int:
     count = 0
     while expired := _batch(principal):
         count += expired
+    while dropped := _drop(principal):
+        count += dropped
     return count
 
 
@@ -63,3 +76,23 @@ def _batch(principal: Principal) -> int:
             entry = act.log(recordIds=[one.id for one in endings], reason="valid-until")
             act.keep(ended(endings, "expired"), entry, reason_code="valid-until")
         return len(endings)
+
+
+def _drop(principal: Principal) -> int:
+    """Of what is sensitive nothing is kept past its last day, whatever took its place before. What is held is sealed."""
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        cursor.execute(
+            _SENSITIVE,
+            {
+                "tenant": principal.tenant_id,
+                "today": today_of(principal),
+                "limit": AT_ONCE,
+            },
+        )
+        past = [Ending(*row) for row in cursor.fetchall()]
+        act = Act(principal, "expired")
+        drop_values(principal.tenant_id, past, act.at, None)
+        if past:
+            entry = act.log(recordIds=[one.id for one in past], reason="valid-until")
+            act.keep(ended(past, "superseded"), entry, reason_code="valid-until")
+        return len(past)

@@ -99,6 +99,9 @@ def recall(
     """
     at = clock.now()
     candidates = recall_candidates(principal, question, at)
+    is_auditor = principal.role == "auditor"
+    if question.as_of is None and not is_auditor and _begin_met(principal, candidates):
+        candidates = recall_candidates(principal, question, at)
     by_key: dict[str, list[Candidate]] = {key: [] for key in question.keys}
     for one in candidates:
         by_key.setdefault(one.key, []).append(one)
@@ -113,9 +116,7 @@ def recall(
     }
     if question.key_prefix is not None:
         verdicts = {key: verdict for key, verdict in verdicts.items() if verdict is not NOTHING}
-    is_auditor = principal.role == "auditor"
     if question.as_of is None and not is_auditor:
-        _begin_met(principal, candidates)
         _expire_met(principal, candidates, at)
         _count_use(principal, verdicts.values(), at)
     if run_id is not None:
@@ -181,10 +182,13 @@ def _sources(
     return []
 
 
-def _begin_met(principal: Principal, candidates: Sequence[Candidate]) -> None:
+def _begin_met(principal: Principal, candidates: Sequence[Candidate]) -> bool:
+    """Let what has begun take its place; whether there was any. What it ends may have outranked it until now."""
     begun = [one.id for one in candidates if one.is_upcoming]
-    for thing in begun_things(principal, ids=begun, limit=len(begun)) if begun else ():
+    things = begun_things(principal, ids=begun, limit=len(begun)) if begun else []
+    for thing in things:
         lock_thing_today(principal, *thing)
+    return bool(things)
 
 
 def _expire_met(principal: Principal, candidates: Sequence[Candidate], at: datetime) -> None:

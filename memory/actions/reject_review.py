@@ -18,7 +18,7 @@ from memory.records.store import lock_thing
 def reject_review(*, principal: Principal, kind: str, item_id: str) -> None:
     """End it. Raises ReviewNotFound, PermissionDenied, LegalHoldActive, RecordChanged."""
     principal.needs_role(*REVIEWERS)
-    item = find_review(principal.tenant_id, kind, item_id)
+    item = find_review(principal, kind, item_id)
     if item.kind == "record":
         _record(principal, item)
     elif item.kind == "fact":

@@ -166,13 +166,16 @@ class _Undoing:
         after = find_record(self.act.tenant_id, self.receipt.after_ids[0])
         if after is None or after.status != "active" or after.review is not None:
             raise UndoClosed(reason="changed")
+        # Not what it took the place of since, on its first day.
+        ids = [one for one in after.supersedes if one in self.touched]
         replaced = find_records(
             self.act.tenant_id,
             "r.id = ANY(%(ids)s::text[]) AND r.status = 'superseded'",
-            {"ids": after.supersedes},
+            {"ids": ids},
         )
-        if len(replaced) != len(after.supersedes):
+        if len(replaced) != len(ids):
             raise UndoClosed(reason="changed")
+        replaced = self._without_what_is_past(replaced)
         if not replaced:
             expire(self.act.tenant_id, [after.id], self.act.at)
             return [after.id]
@@ -181,6 +184,19 @@ class _Undoing:
             self._restore(one, one.value_text, superseded=[after.id] if place == 0 else [])
         self._restore_ended()
         return list(self.restored.values())
+
+    def _without_what_is_past(self, replaced: list[Record]) -> list[Record]:
+        """Of two that one correction replaced in a slot: once the later one's day has come, it would have ended the other."""
+        begun = {
+            (one.level, one.bindings_text)
+            for one in replaced
+            if one.is_upcoming and not self._is_upcoming(one)
+        }
+        return [
+            one
+            for one in replaced
+            if one.is_upcoming or (one.level, one.bindings_text) not in begun
+        ]
 
     def of_confirmation(self) -> list[str]:
         """Back to what it said before, where nobody confirmed or widened it since."""

@@ -17,9 +17,11 @@ from memory.access import Principal, Scope, check_append, check_write
 from memory.canonical import canonical
 from memory.errors import BadInput, IdempotencyBodyMismatch, IdempotencyWithheld
 from memory.ids import new_id
+from memory.records import clock
+from memory.records.overdue import is_over
 
 _FIND = """
-SELECT request_digest, status, answer, withheld_at IS NOT NULL, scopes_text
+SELECT request_digest, status, answer, withheld_at IS NOT NULL, scopes_text, item_ref
 FROM idempotency_key
 WHERE tenant_id = %(tenant)s::uuid AND principal = %(principal)s::text AND key = %(key)s::text AND expires_at > now()
 """
@@ -70,14 +72,41 @@ def kept_answer(
         row = cursor.fetchone()
     if row is None:
         return None
-    kept_digest, status, answer, withheld, scopes = row
+    kept_digest, status, answer, withheld, scopes, item_ref = row
     if bytes(kept_digest) != digest:
         raise IdempotencyBodyMismatch
-    if withheld:
+    if withheld or _holds_what_is_over(principal, item_ref or ""):
         raise IdempotencyWithheld
     for scope in json.loads(scopes or "[]"):
         (check_append if ability == "append" else check_write)(principal, scope)
     return KeptAnswer(status, answer)
+
+
+# As it will be withheld once somebody expires it.
+_OVER = f"""
+SELECT EXISTS (
+  SELECT 1 FROM memory_record r WHERE r.tenant_id = %(tenant)s::uuid AND {is_over("r")} AND (
+    r.id = %(record)s::text OR r.id IN (
+      SELECT a.record_id FROM record_act a WHERE a.tenant_id = %(tenant)s::uuid AND a.receipt_number = %(receipt)s::text)))
+"""
+
+
+def _holds_what_is_over(principal: Principal, item_ref: str) -> bool:
+    """Whether a record in it is past its last day."""
+    kind, _, name = item_ref.partition(":")
+    if kind not in ("record", "receipt"):
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _OVER,
+            {
+                "tenant": principal.tenant_id,
+                "record": name if kind == "record" else None,
+                "receipt": name if kind == "receipt" else None,
+                "today": clock.day_of(clock.now(), principal.time_zone),
+            },
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def keep_parameters(

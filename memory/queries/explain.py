@@ -3,7 +3,7 @@
 Reading it counts as no use.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -75,11 +75,11 @@ class Explanation:
 
 def explain(principal: Principal, record_id: str, *, as_of: datetime | None = None) -> Explanation:
     """The explanation of a record the caller may read, as it is or as it was. Raises RecordNotFound."""
-    record = record_by_id(principal, record_id)
-    if as_of is not None:
-        # As it was, with what is still kept of it: past its last day its value is gone, whether or not anybody expired it.
-        kept = record.value_text
-        record = replace(record_as_of(principal, record_id, as_of), value_text=kept)
+    record = (
+        record_by_id(principal, record_id)
+        if as_of is None
+        else record_as_of(principal, record_id, as_of)
+    )
     dead = _dead_ancestors(principal, record)
     return Explanation(
         record=record,

@@ -8,7 +8,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from memory.access import Principal
 from memory.holds import REFUSED_BY
+from memory.queries.records import today_of
+from memory.records.overdue import is_over
 
 Kind = Literal["fact", "record"]
 
@@ -36,11 +39,12 @@ SELECT i.item_id, i.is_later, i.added_at, f.type, NULL,
        greatest(0, coalesce(f.hold_count, 0) - %(own)s::int)
 FROM hold_item i LEFT JOIN fact f ON f.tenant_id = i.tenant_id AND f.id = i.item_id
 """
-_RECORDS = """
+_RECORDS = f"""
 SELECT i.item_id, i.is_later, i.added_at, m.key, m.subject_id,
        CASE WHEN m.id IS NULL THEN 'gone'
             WHEN EXISTS (SELECT FROM sealed_copy s WHERE s.tenant_id = m.tenant_id AND s.record_id = m.id AND s.purpose = 'hold')
-            THEN 'sealed' WHEN m.status = 'deleted' THEN 'gone' WHEN m.status <> 'active' THEN 'ended' ELSE 'served' END,
+            THEN 'sealed' WHEN m.status = 'deleted' THEN 'gone' WHEN m.status <> 'active' OR {is_over("m")} THEN 'ended'
+            ELSE 'served' END,
        greatest(0, coalesce(m.hold_count, 0) - %(own)s::int)
 FROM hold_item i LEFT JOIN memory_record m ON m.tenant_id = i.tenant_id AND m.id = i.item_id
 """
@@ -52,7 +56,13 @@ ORDER BY i.item_id LIMIT %(limit)s::int
 
 
 def kept_by(
-    tenant_id: UUID, hold_id: UUID, kind: Kind, *, is_released: bool, after: str | None, limit: int
+    principal: Principal,
+    hold_id: UUID,
+    kind: Kind,
+    *,
+    is_released: bool,
+    after: str | None,
+    limit: int,
 ) -> Sequence[Kept]:
     """What the hold keeps of one kind, or kept until its release, by id; those after one."""
     query = (_FACTS if kind == "fact" else _RECORDS) + _PAGE
@@ -60,7 +70,8 @@ def kept_by(
         cursor.execute(
             query,
             {
-                "tenant": tenant_id,
+                "tenant": principal.tenant_id,
+                "today": today_of(principal),
                 "hold": hold_id,
                 "kind": kind,
                 "own": 0 if is_released else 1,

@@ -18,6 +18,7 @@ from memory.records import clock
 from memory.records.bindings import Context
 from memory.records.decision import Candidate, Fit
 from memory.records.guard import record_guard
+from memory.records.overdue import is_over, value_is_over
 
 MOST_TIED = 20
 MOST_OVERDUE = 50
@@ -82,14 +83,17 @@ FROM memory_record r JOIN LATERAL (
   UNION ALL
   SELECT false, r.level, r.bindings_text, r.valid_from, r.valid_until, r.observations, r.confirmed_at, r.disputed_at, r.trust
   WHERE r.status = 'active' AND r.recorded_at > %(as_of)s::timestamptz AND r.valid_from <= %(today)s::date
+    AND NOT {over}
   LIMIT 1
 ) x ON true
 WHERE r.tenant_id = %(tenant)s::uuid AND {keys} AND r.status <> 'deleted' AND r.review IS NULL
   AND (r.authority = 'policy' OR EXISTS (
-        SELECT 1 FROM record_value v WHERE v.tenant_id = r.tenant_id AND v.record_id = r.id))
+        SELECT 1 FROM record_value v WHERE v.tenant_id = r.tenant_id AND v.record_id = r.id) AND NOT {value_over})
   AND (x.valid_from IS NULL OR x.valid_from <= %(today)s::date)
   AND (x.valid_until IS NULL OR x.valid_until >= %(today)s::date) AND {who} AND {guard}
 """
+# What is past its last day by now answers as what has expired.
+_OVER = {"over": is_over("r", today="now"), "value_over": value_is_over("r", today="now")}
 _SELECT_NOW = """
 SELECT r.id, r.key, r.subject_type, r.subject_id, r.authority, r.source_type, r.evidence_ref, r.source_of_truth, r.route,
        r.observations, r.confirmed_at IS NOT NULL AS is_confirmed, r.disputed_at IS NOT NULL AS is_disputed, r.level_rank,
@@ -133,7 +137,8 @@ SELECT k.id, k.key, k.fit, k.subject_type, k.subject_id, k.source_type, k.eviden
 FROM ranked k
 LEFT JOIN record_value v ON v.tenant_id = %(tenant)s::uuid AND v.record_id = k.id
 LEFT JOIN correction_route t ON t.tenant_id = %(tenant)s::uuid AND t.name = k.route AND t.audience = 'person'
-WHERE (k.fit = 0 AND k.n <= {most_overdue} OR k.fit = k.best_fit AND k.place = 1 AND k.n <= {most_tied})
+WHERE (k.fit = 0 AND k.n <= {most_overdue}
+       OR k.fit = k.best_fit AND (k.place = 1 AND k.n <= {most_tied} OR k.is_upcoming))
   AND k.key_number <= {most_keys}
 """
 
@@ -148,6 +153,7 @@ def recall_candidates(principal: Principal, question: Question, at: datetime) ->
         "context": question.context.text,
         "today": today,
         "as_of": question.as_of,
+        "now": clock.day_of(at, principal.time_zone),
         **parameters,
     }
     keys = _keys(question, given)
@@ -156,7 +162,7 @@ def recall_candidates(principal: Principal, question: Question, at: datetime) ->
     matches = _MATCHES.format(row="r" if question.as_of is None else "x")
     branches = [
         select.format(here=here, about=about, matches=matches)
-        + source.format(keys=keys, who=who, guard=guard)
+        + source.format(keys=keys, who=who, guard=guard, **_OVER)
         for who, here in _branches(question, given)
     ]
     statement = _RANKED.format(

@@ -14,6 +14,7 @@ from memory.api.json_text import Raw
 from memory.instants import instant_text
 from memory.records import clock
 from memory.records.guard import record_guard
+from memory.records.overdue import value_is_over
 from memory.records.store import readable_record
 
 MOST_ACTS = 1000
@@ -52,8 +53,7 @@ ORDER BY a.acted_at, a.act_id LIMIT {limit}
 """
 # What is past its last day shows what it will once it is expired.
 _KEPT = """NOT EXISTS (
-  SELECT 1 FROM memory_record o WHERE o.tenant_id = {row}.tenant_id AND o.id = {row}.record_id AND o.status = 'active'
-    AND o.valid_until < %(today)s::date AND NOT (o.retain_value AND o.sensitivity <> 'sensitive'))"""
+  SELECT 1 FROM memory_record o WHERE o.tenant_id = {row}.tenant_id AND o.id = {row}.record_id AND {over})"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ def record_history(
             _HISTORY.format(
                 guard=rule,
                 limit=MOST_ACTS,
-                f_kept=_KEPT.format(row="f"),
-                t_kept=_KEPT.format(row="t"),
+                f_kept=_KEPT.format(row="f", over=value_is_over("o")),
+                t_kept=_KEPT.format(row="t", over=value_is_over("o")),
             ),
             {
                 "tenant": principal.tenant_id,

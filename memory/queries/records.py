@@ -16,6 +16,7 @@ from memory.access import Principal
 from memory.errors import RecordNotFound
 from memory.records import clock
 from memory.records.guard import record_guard
+from memory.records.overdue import as_shown, is_over, value_is_over
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, Record, record_of
 from memory.records.store import readable_record
 from memory.records.words_searched import words_of_question
@@ -43,6 +44,10 @@ for _field in fields(Record):
         _COLUMNS_THEN = f", {_COLUMNS_THEN},".replace(f", r.{_field.name},", f", x.{_field.name},")[
             2:-1
         ]
+# What is still kept of it, as every other read has it.
+_COLUMNS_THEN = _COLUMNS_THEN.replace(
+    ", v.value_text,", f", CASE WHEN NOT {value_is_over('r')} THEN v.value_text END,"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +67,6 @@ class RecordFilters:
     def wire(self) -> dict[str, Any]:
         """The filters as a cursor is bound to them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def as_shown(record: Record, today: date) -> Record:
-    """The record as it is read on a day: past its last day it has expired."""
-    if record.status != "active" or record.valid_until is None or record.valid_until >= today:
-        return record
-    return replace(
-        record,
-        status="expired",
-        value_text=record.value_text if record.keeps_value else None,
-    )
 
 
 def today_of(principal: Principal) -> date:
@@ -98,7 +92,13 @@ def record_as_of(principal: Principal, record_id: str, as_of: datetime) -> Recor
             f"SELECT {_COLUMNS_THEN} FROM {RECORD_TABLES} {_THEN} "
             "WHERE r.tenant_id = %(tenant)s::uuid AND r.id = %(id)s::text AND r.review IS NULL "
             f"AND r.status <> 'deleted' AND {rule}",
-            {"tenant": principal.tenant_id, "id": record_id, "as_of": as_of, **parameters},
+            {
+                "tenant": principal.tenant_id,
+                "id": record_id,
+                "as_of": as_of,
+                "today": today_of(principal),
+                **parameters,
+            },
         )
         row = cursor.fetchone()
     if row is None:
@@ -108,6 +108,30 @@ def record_as_of(principal: Principal, record_id: str, as_of: datetime) -> Recor
 
 def _as_it_was(record: Record) -> Record:
     return replace(record, status="active", superseded_by=None, ended_at=None)
+
+
+def values_shown(
+    principal: Principal, record_ids: Sequence[str], *, set_aside: bool = False
+) -> dict[str, str]:
+    """By record id: canonical texts of the values that are still there, for who may read them.
+
+    `set_aside`: of what was said to be about somebody else, too; as its person sees it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT v.record_id, v.value_text FROM record_value v "
+            "JOIN memory_record r ON r.tenant_id = v.tenant_id AND r.id = v.record_id "
+            "WHERE v.tenant_id = %(tenant)s::uuid AND v.record_id = ANY(%(ids)s::text[]) "
+            "AND (r.review IS NULL OR r.review = 'withdrawn' AND %(set_aside)s::bool) "
+            f"AND NOT {value_is_over('r')}",
+            {
+                "tenant": principal.tenant_id,
+                "ids": list(record_ids),
+                "set_aside": set_aside,
+                "today": today_of(principal),
+            },
+        )
+        return dict(cursor.fetchall())
 
 
 def list_records(
@@ -175,9 +199,8 @@ def list_records(
 
 
 def _status_condition(status: str) -> str:
-    overdue = "(r.valid_until IS NOT NULL AND r.valid_until < %(today)s::date)"
     if status == "active":
-        return f"r.status = %(status)s::text AND NOT {overdue}"
+        return f"r.status = %(status)s::text AND NOT {is_over('r')}"
     if status == "expired":
-        return f"(r.status = %(status)s::text OR r.status = 'active' AND {overdue})"
+        return f"(r.status = %(status)s::text OR {is_over('r')})"
     return "r.status = %(status)s::text"

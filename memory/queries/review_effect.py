@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.db import connection
 
@@ -13,10 +12,13 @@ from memory.api.json_text import Raw
 from memory.errors import FactNotFound
 from memory.fact_shape import FactView
 from memory.queries.facts import current_fact
-from memory.queries.records import begins_later
+from memory.queries.records import begins_later, today_of
 from memory.queries.reviews import ReviewItem
+from memory.records.overdue import as_shown, is_over
 from memory.records.record import Record
-from memory.records.store import find_record, find_records, record_in_slot
+from memory.records.slot import Slot
+from memory.records.store import find_record, find_records
+from memory.records.upcoming import slot_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def effect_of(principal: Principal, item: ReviewItem) -> Effect:
         except FactNotFound:
             return Effect()
     if item.record_id is not None:
-        return Effect(now=find_record(principal.tenant_id, item.record_id))
+        now = find_record(principal.tenant_id, item.record_id)
+        return Effect(now=None if now is None else as_shown(now, today_of(principal)))
     return Effect()
 
 
@@ -86,30 +89,26 @@ def begins_later_than_today(principal: Principal, record: Record) -> bool:
 def would_end(principal: Principal, item: ReviewItem, *, is_later: bool = False) -> list[Record]:
     """The active records that a proposed one would supersede: what fills its slot first, then what it named.
 
-    One that begins on a later day leaves what holds until then.
+    One that begins on a later day leaves what holds until then, also where it named that.
     """
-    tenant_id = principal.tenant_id
-    found: dict[str, Record] = {}
+    tenant_id, today = principal.tenant_id, today_of(principal)
+    slot = Slot()
     if None not in (item.subject_type, item.subject_id, item.name, item.level):
-        occupant = record_in_slot(
-            tenant_id,
-            str(item.subject_type),
-            str(item.subject_id),
-            str(item.name),
-            str(item.level),
-            item.bindings_text or "{}",
-            upcoming=is_later,
-        )
-        if occupant is not None:
-            found[occupant.id] = occupant
+        thing = (str(item.subject_type), str(item.subject_id), str(item.name))
+        slot = slot_of(tenant_id, thing, str(item.level), item.bindings_text or "{}")
+        slot = slot.on(today)
+    occupant = slot.upcoming if is_later else slot.present
+    found = {} if occupant is None else {occupant.id: occupant}
+    until_then = slot.present.id if is_later and slot.present is not None else None
     named = find_records(
         tenant_id,
         "r.status = 'active' AND r.review IS NULL AND r.id IN (SELECT unnest(p.would_supersede) FROM memory_record p "
-        "WHERE p.tenant_id = %(tenant)s::uuid AND p.id = %(id)s::text)",
-        {"id": item.id},
+        f"WHERE p.tenant_id = %(tenant)s::uuid AND p.id = %(id)s::text) AND NOT {is_over('r')}",
+        {"id": item.id, "today": today},
     )
     for one in named:
-        found.setdefault(one.id, one)
+        if one.id != until_then:
+            found.setdefault(one.id, one)
     return list(found.values())
 
 
@@ -121,18 +120,26 @@ def said_words(item: ReviewItem) -> Any:
     return said
 
 
-def occupants(tenant_id: UUID, proposal_ids: Sequence[str]) -> dict[str, tuple[str, str | None]]:
-    """By proposed record: the id and value of the active one that fills its slot. One statement."""
+def occupants(
+    principal: Principal, proposal_ids: Sequence[str]
+) -> dict[str, tuple[str, str | None]]:
+    """By proposed record: the id and value of the active one whose place it would take. One statement."""
     if not proposal_ids:
         return {}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT p.id, o.id, v.value_text FROM memory_record p "
+            # Of two, the one that has begun and not taken its place yet.
+            "SELECT DISTINCT ON (p.id) p.id, o.id, v.value_text FROM memory_record p "
             "JOIN memory_record o ON o.tenant_id = p.tenant_id AND o.subject_type = p.subject_type "
             "AND o.subject_id = p.subject_id AND o.key = p.key AND o.level = p.level AND o.bindings_hash = p.bindings_hash "
-            "AND o.status = 'active' AND o.review IS NULL AND o.is_upcoming = p.is_upcoming "
+            f"AND o.status = 'active' AND o.review IS NULL AND NOT {is_over('o')} "
+            "AND (o.is_upcoming AND o.valid_from > %(today)s::date) = (p.is_upcoming AND p.valid_from > %(today)s::date) "
             "LEFT JOIN record_value v ON v.tenant_id = o.tenant_id AND v.record_id = o.id "
-            "WHERE p.tenant_id = %(tenant)s::uuid AND p.id = ANY(%(ids)s::text[])",
-            {"tenant": tenant_id, "ids": list(proposal_ids)},
+            "WHERE p.tenant_id = %(tenant)s::uuid AND p.id = ANY(%(ids)s::text[]) ORDER BY p.id, o.is_upcoming DESC",
+            {
+                "tenant": principal.tenant_id,
+                "ids": list(proposal_ids),
+                "today": today_of(principal),
+            },
         )
         return {proposal: (active, text) for proposal, active, text in cursor.fetchall()}

@@ -1,27 +1,28 @@
 """What waits for a person's decision, oldest first: proposed records and facts, acts without a person's word, and complaints.
 
 Kinds: `record` (its id), `fact` (its id), `act` (its own id), `withdrawal` and `dispute` (the receipt's number). For admins;
-no read path of anybody else returns any of it.
+no read path of anybody else returns any of it. What is past its last day waits for nothing any more.
 """
 
 import json
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from django.db import connection
 
+from memory.access import Principal
 from memory.api.json_text import Raw
 from memory.errors import ReviewNotFound
 from memory.instants import instant_text
+from memory.queries.records import today_of
+from memory.records.overdue import is_over
 
 KINDS: Final = ("record", "act", "fact", "withdrawal", "dispute")
 REASONS: Final = (
     *("instruction", "wide", "contradicts-a-person", "contradicts-a-policy", "lineage"),
     *("forgotten", "retired", "no-word", "wrong-person", "dispute"),
 )
-MOST_COUNTED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,11 @@ class ReviewItem:
         return body | {name: value for name, value in named.items() if value is not None}
 
 
-_RECORD = """
+_RECORD = f"""
 SELECT 'record', r.id, coalesce(r.review_reason, 'lineage'), r.recorded_at, r.written_by, r.written_by_role, r.key,
        r.subject_type, r.subject_id, NULL, r.id, NULL, v.value_text, r.level, r.bindings_text, NULL, r.evidence_ref, NULL
 FROM memory_record r LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
-WHERE r.tenant_id = %(tenant)s::uuid AND r.review = 'pending' AND r.status = 'active'
+WHERE r.tenant_id = %(tenant)s::uuid AND r.review = 'pending' AND r.status = 'active' AND NOT {is_over("r")}
 """
 _ACT = """
 SELECT 'act', a.id, a.reason_code, a.asked_at, a.asked_by, a.asked_by_role,
@@ -108,18 +109,18 @@ WHERE f.tenant_id = %(tenant)s::uuid AND f.review = 'pending' AND f.deleted_at I
   AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())
 """
 # Of several complaints about one record the newest stands; earlier ones were decided.
-_WITHDRAWAL = """
+_WITHDRAWAL = f"""
 SELECT 'withdrawal', p.number, 'wrong-person', p.made_at, p.actor, p.actor_role, r.key, r.subject_type, r.subject_id,
        'wrong-person', r.id, NULL, v.value_text, r.level, r.bindings_text, NULL, p.evidence_ref, p.reason
 FROM memory_record r
 JOIN receipt p ON p.tenant_id = r.tenant_id AND p.record_id = r.id AND p.route = 'wrong-person' AND p.undone_at IS NULL
 LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
-WHERE r.tenant_id = %(tenant)s::uuid AND r.review = 'withdrawn' AND r.status = 'active'
+WHERE r.tenant_id = %(tenant)s::uuid AND r.review = 'withdrawn' AND r.status = 'active' AND NOT {is_over("r")}
   AND NOT EXISTS (
     SELECT 1 FROM receipt l
     WHERE l.tenant_id = p.tenant_id AND l.record_id = p.record_id AND l.route = p.route AND l.made_at > p.made_at)
 """
-_DISPUTE = """
+_DISPUTE = f"""
 SELECT 'dispute', p.number, 'dispute', p.made_at, p.actor, p.actor_role, r.key, r.subject_type, r.subject_id, 'dispute',
        r.id, NULL, v.value_text, r.level, r.bindings_text, NULL, p.evidence_ref, p.statement
 FROM memory_record r
@@ -127,6 +128,7 @@ JOIN receipt p ON p.tenant_id = r.tenant_id AND p.record_id = r.id AND p.route =
   AND p.undone_at IS NULL
 LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
 WHERE r.tenant_id = %(tenant)s::uuid AND r.disputed_at IS NOT NULL AND r.status = 'active' AND r.review IS NULL
+  AND NOT {is_over("r")}
 """
 _BRANCHES: Final = {
     "record": (_RECORD, "r.recorded_at", "r.id", "r.subject_id", "r.written_by", "r.review_reason"),
@@ -165,7 +167,7 @@ class ReviewFilters:
 
 
 def list_reviews(
-    tenant_id: UUID,
+    principal: Principal,
     filters: ReviewFilters,
     *,
     after: tuple[str, str, str] | None = None,
@@ -183,7 +185,7 @@ def list_reviews(
             'ORDER BY since, id COLLATE "C", kind COLLATE "C" LIMIT %(limit)s::int',
             {
                 **filters.wire(),
-                "tenant": tenant_id,
+                **_here(principal),
                 "limit": limit,
                 "after_at": after[0] if after else None,
                 "after_id": after[1] if after else None,
@@ -209,21 +211,20 @@ def _branch(kind: str, filters: ReviewFilters, *, has_position: bool) -> str:
     return f'({statement}{more} ORDER BY {since}, {item_id} COLLATE "C" LIMIT %(limit)s::int)'
 
 
-def find_review(tenant_id: UUID, kind: str, item_id: str) -> ReviewItem:
+def _here(principal: Principal) -> dict[str, Any]:
+    return {"tenant": principal.tenant_id, "today": today_of(principal)}
+
+
+def find_review(principal: Principal, kind: str, item_id: str) -> ReviewItem:
     """One thing that waits. Raises ReviewNotFound for what is decided, and for what never waited."""
     if kind not in _BRANCHES:
         raise ReviewNotFound
     statement, _, id_column, *_ = _BRANCHES[kind]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"{statement} AND {id_column} = %(id)s::text", {"tenant": tenant_id, "id": item_id}
+            f"{statement} AND {id_column} = %(id)s::text", {**_here(principal), "id": item_id}
         )
         row = cursor.fetchone()
     if row is None:
         raise ReviewNotFound
     return ReviewItem(*row)
-
-
-def count_reviews(tenant_id: UUID) -> int:
-    """How many wait, counted up to MOST_COUNTED."""
-    return len(list_reviews(tenant_id, ReviewFilters(), limit=MOST_COUNTED))

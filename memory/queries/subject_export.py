@@ -17,7 +17,9 @@ from memory.errors import FactNotFound
 from memory.instants import instant_text
 from memory.queries.batches import in_batches
 from memory.queries.facts import fact_revisions
+from memory.queries.records import today_of, values_shown
 from memory.queries.run_log import STAMP
+from memory.records.overdue import as_shown
 from memory.records.receipts import find_receipt
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, record_of
 
@@ -50,8 +52,9 @@ def records_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any]
             after_id=after.id if after else "",
         )
 
+    today = today_of(principal)
     for *columns, holds, forgotten in in_batches(batch, _AT_ONCE):
-        record = record_of(columns)
+        record = as_shown(record_of(columns), today)
         line: dict[str, Any] = {
             "kind": "record",
             "record": record.wire(),
@@ -156,16 +159,5 @@ def receipts_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any
     for number in numbers:
         receipt = find_receipt(principal.tenant_id, number)
         if receipt is not None:
-            shown = _values(principal, [*receipt.before_ids, *receipt.after_ids])
+            shown = values_shown(principal, [*receipt.before_ids, *receipt.after_ids])
             yield {"kind": "receipt", "receipt": receipt.wire(shown)}
-
-
-def _values(principal: Principal, record_ids: list[str]) -> dict[str, str | None]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT v.record_id, v.value_text FROM record_value v JOIN memory_record m "
-            "ON m.tenant_id = v.tenant_id AND m.id = v.record_id "
-            "WHERE v.tenant_id = %(tenant)s::uuid AND v.record_id = ANY(%(ids)s::text[]) AND m.review IS NULL",
-            {"tenant": principal.tenant_id, "ids": record_ids},
-        )
-        return dict(cursor.fetchall())

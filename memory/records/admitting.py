@@ -23,6 +23,7 @@ from memory.records.record import Record
 from memory.records.rules import bygones
 from memory.records.store import bindings_hash, find_record, update_records
 from memory.records.superseding import refuse_policy
+from memory.records.upcoming import slot_of
 from memory.records.words_searched import index_record
 
 
@@ -39,7 +40,9 @@ def admit_record(act: Act, item: ReviewItem, record: Record, expect: str | None)
     later = begins_later_than_today(act.principal, record)
     targets = would_end(act.principal, item, is_later=later)
     check_seen(expect, targets)
-    for one in targets:
+    thing = (record.subject_type, record.subject_id, record.key)
+    present = slot_of(act.tenant_id, thing, bounds.level, bindings_text).present
+    for one in (*targets, *([present] if present is not None else [])):
         if one.authority == "policy" and record.authority != "policy":
             raise refuse_policy(act.principal, one)
     others = supersede(act.tenant_id, targets, act.at, retire_unless=record.value_text)

@@ -16,9 +16,9 @@ from memory.records.slot import other_in_slot_of
 from memory.records.store import (
     find_record,
     find_records,
-    lock_thing,
     update_records,
 )
+from memory.records.upcoming import lock_thing_today
 from memory.records.words_searched import index_record
 
 
@@ -28,7 +28,7 @@ def complaint(act: Act, number: str) -> tuple[Receipt, Record]:
     record = find_record(act.tenant_id, receipt.record_id) if receipt is not None else None
     if receipt is None or record is None:
         raise ReviewNotFound
-    lock_thing(act.tenant_id, record.subject_type, record.subject_id, record.key)
+    lock_thing_today(act.principal, record.subject_type, record.subject_id, record.key)
     record = find_record(act.tenant_id, record.id) or record
     return receipt, record
 

@@ -6,10 +6,11 @@ what will hold from a later day on; on that day the one takes the place of the o
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 from uuid import UUID
 
+from memory.records.overdue import as_shown
 from memory.records.record import Record
 from memory.records.shape import Draft
 from memory.records.store import record_in_slot
@@ -33,6 +34,20 @@ class Slot:
 
     present: Record | None = None
     upcoming: Record | None = None
+
+    def on(self, today: date) -> "Slot":
+        """As it is on a day, whether or not anybody let it begin and end there: for who only reads."""
+        present, upcoming = (
+            None if one is None or as_shown(one, today).status != "active" else one
+            for one in (self.present, self.upcoming)
+        )
+        if (
+            upcoming is not None
+            and upcoming.valid_from is not None
+            and upcoming.valid_from <= today
+        ):
+            return Slot(upcoming)
+        return Slot(present, upcoming)
 
 
 @dataclass(frozen=True, slots=True)

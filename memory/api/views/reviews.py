@@ -119,7 +119,7 @@ class Reviews(ApiView):
         filters = ReviewFilters(query["kind"], query["reason"], query["subjectId"], query["writer"])
         position = read_cursor(call.principal, "listReviews", filters.wire(), query["cursor"])
         found = list_reviews(
-            call.principal.tenant_id,
+            call.principal,
             filters,
             after=(position[0], position[1], position[2]) if position else None,
             limit=query["limit"] + 1,
@@ -146,7 +146,7 @@ class Review(ApiView):
     )
     def get(self, call: Call) -> Answer:
         call.principal.needs_role(*REVIEWERS)
-        item = find_review(call.principal.tenant_id, call.path["kind"], call.path["review_id"])
+        item = find_review(call.principal, call.path["kind"], call.path["review_id"])
         return Answer(200, {**item.wire(), "effect": effect_of(call.principal, item).wire()})
 
 

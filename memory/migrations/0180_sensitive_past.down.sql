@@ -1,0 +1,1 @@
+DROP INDEX memory_record_sensitive_past;
