@@ -186,8 +186,8 @@ class _Remembering:
         return not (is_users_word and self._spoken_at(self.draft.captured_at) > moment)
 
     def _bound(self) -> None:
-        draft, principal = self.draft, self.act.principal
-        trust = "unverified" if principal.is_agent else "asserted"
+        draft = self.draft
+        trust = "unverified" if self.act.principal.is_agent else "asserted"
         asked = Bounds(
             level=draft.level,
             bindings=draft.bindings,
@@ -195,7 +195,7 @@ class _Remembering:
             trust=trust,
             retain_value=draft.retain_value,
         )
-        self.bounds = bounded(principal, asked, self.parents)
+        self.bounds = bounded(asked, self.parents)
         ends = self.bounds.valid_until
         if ends is not None and draft.valid_from is not None and ends < draft.valid_from:
             raise InvariantViolated(invariant="I10")

@@ -14,6 +14,7 @@ from memory.instants import instant_text
 from memory.queries.record_history import PastAct, record_history
 from memory.queries.records import record_as_of, record_by_id
 from memory.records.decision import ENOUGH_OBSERVATIONS
+from memory.records.guard import record_guard
 from memory.records.record import Record
 from memory.records.routes import correction_url
 
@@ -110,20 +111,26 @@ def _reason(record: Record, dead: list[str]) -> str:
     return "user-correction" if record.source_type == "user_correction" else "user-stated"
 
 
+# What the caller may not read is as if it were not there, and nothing is looked for above it.
 _DEAD = """
-WITH RECURSIVE above (id) AS (
-  SELECT l.parent_id FROM record_lineage l WHERE l.tenant_id = %(tenant)s::uuid AND l.record_id = %(id)s::text
+WITH RECURSIVE above (id, status) AS (
+  SELECT r.id, r.status FROM record_lineage l JOIN memory_record r ON r.tenant_id = l.tenant_id AND r.id = l.parent_id
+  WHERE l.tenant_id = %(tenant)s::uuid AND l.record_id = %(id)s::text AND {guard}
   UNION
-  SELECT l.parent_id FROM above a JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.record_id = a.id
+  SELECT r.id, r.status FROM above a JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.record_id = a.id
+  JOIN memory_record r ON r.tenant_id = %(tenant)s::uuid AND r.id = l.parent_id WHERE {guard}
 )
-SELECT a.id FROM above a JOIN memory_record r ON r.tenant_id = %(tenant)s::uuid AND r.id = a.id
-WHERE r.status = 'deleted' AND r.id <> %(id)s::text ORDER BY a.id LIMIT 1000
+SELECT id FROM above WHERE status = 'deleted' AND id <> %(id)s::text ORDER BY id LIMIT 1000
 """
 
 
 def _dead_ancestors(principal: Principal, record: Record) -> list[str]:
+    rule, parameters = record_guard(principal)
     with connection.cursor() as cursor:
-        cursor.execute(_DEAD, {"tenant": principal.tenant_id, "id": record.id})
+        cursor.execute(
+            _DEAD.format(guard=rule),
+            {"tenant": principal.tenant_id, "id": record.id, **parameters},
+        )
         return [row[0] for row in cursor.fetchall()]
 
 

@@ -98,7 +98,7 @@ def _bounds(act: Act, record: Record) -> Bounds:
         trust=record.trust,
         retain_value=record.retain_value,
     )
-    bounds = bounded(act.principal, asked, lock_parents(act.principal, record.derived_from))
+    bounds = bounded(asked, lock_parents(act.principal, record.derived_from))
     if bounds.is_pending:
         # What it was derived from waits itself, or has ended.
         raise InvariantViolated(invariant="I10")

@@ -60,9 +60,10 @@ class Bounds:
 
 
 def lock_parents(principal: Principal, parent_ids: Sequence[str]) -> list[Record]:
-    """The parents that exist, kept from ending until the transaction does.
+    """The parents that are there for the caller, kept from ending until the transaction does.
 
-    Raises LineageForgotten for a tombstone that the caller may read: of any other it must not learn that there is one.
+    One that the caller may not read is as one that is not there yet: named, and obeyed when it ends or tightens. Raises
+    LineageForgotten for a tombstone.
     """
     tenant_id = principal.tenant_id
     if not parent_ids:
@@ -72,29 +73,20 @@ def lock_parents(principal: Principal, parent_ids: Sequence[str]) -> list[Record
             "SELECT id FROM memory_record WHERE tenant_id = %s::uuid AND id = ANY(%s::text[]) ORDER BY id FOR SHARE",
             [tenant_id, list(parent_ids)],
         )
-    parents = find_records(tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": list(parent_ids)})
-    gone = sorted(
-        one.id
-        for one in parents
-        if one.status == "deleted"
-        and one.review is None
-        and may_read_record(principal, one.subject_type, one.subject_id, one.bindings)
-    )
+    parents = [
+        one
+        for one in find_records(tenant_id, "r.id = ANY(%(ids)s::text[])", {"ids": list(parent_ids)})
+        if may_read_record(principal, one.subject_type, one.subject_id, one.bindings)
+    ]
+    gone = sorted(one.id for one in parents if one.status == "deleted" and one.review is None)
     if gone:
         raise LineageForgotten(ids=gone)
     return parents
 
 
-def bounded(principal: Principal, bounds: Bounds, parents: Sequence[Record]) -> Bounds:
-    """The bounds cut to every parent's.
-
-    A parent that the caller may read and that ended, or whose bindings contradict, is InvariantViolated (I10); one
-    that the caller may not read makes the record wait for review instead: cut to it, the record would tell of it.
-    """
+def bounded(bounds: Bounds, parents: Sequence[Record]) -> Bounds:
+    """The bounds cut to every parent's. One that ended, or whose bindings contradict, is InvariantViolated (I10)."""
     for parent in parents:
-        if not may_read_record(principal, parent.subject_type, parent.subject_id, parent.bindings):
-            bounds = replace(bounds, is_pending=True)
-            continue
         fits = parent.status == "active" and agree(parent.bindings, bounds.bindings)
         if parent.review is None and not fits:
             raise InvariantViolated(invariant="I10")

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.builders import TenantKit
 from tests.records.builders import a_record, an_inference, body_of, refusal, valid
 from tests.records.conftest import RECORDS, Memory
 
@@ -109,16 +108,6 @@ def test_late_parents_in_a_circle_end(app: Memory) -> None:
     app.remember("b", key="k.b", id="b", derived_from=["a"], level="session", bindings={"y": 2})
     for one in ("a", "b"):
         assert scope(app.get(one))[:2] == ("session", {"x": 1, "y": 2})
-
-
-def test_of_a_parent_that_the_writer_may_not_see_nothing_is_told(
-    acme: TenantKit, app: Memory
-) -> None:
-    app.remember("p", key="k.p", id="p", bindings={"project_id": "p1"}, revalidate_on=["e"])
-    app.emit("e")
-    stranger = acme.client("app", users=["cleo"])
-    body = a_record("c", key="k.c", subject="cleo", derived_from=["p", "nothing"])
-    assert body_of(stranger.post(RECORDS, body), 202)["review"] == "pending"
 
 
 def test_a_confirmation_does_not_widen_beyond_a_parent(app: Memory) -> None:
