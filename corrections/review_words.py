@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from corrections.words import Badge, Words
+from memory.queries.reviews import ReviewItem
 
 KINDS: dict[str, Words] = {
     "record": _("Proposed memory"),
@@ -50,6 +51,15 @@ APPROVE: dict[str, Words] = {
     "dispute": _("It ends, with what was derived from it."),
 }
 
+APPROVE_OF_FACTS: dict[str, Words] = {
+    "change": _(
+        "The fact is changed now, as if you did it yourself. What it said before stays in its history."
+    ),
+    "delete": _(
+        "The fact is deleted now, as if you did it yourself: no read finds it any more, and the next sweep erases it."
+    ),
+}
+
 REJECT: dict[str, Words] = {
     "record": _("It ends without having been used, and what it said is erased."),
     "act": _("It is not done, and what was asked is erased."),
@@ -83,6 +93,20 @@ LEVELS: dict[str, Words] = {
     "user": _("everywhere for this person"),
     "org": _("in the whole organisation"),
 }
+
+
+def kind_words(one: ReviewItem) -> Words:
+    """What kind of thing waits. What an agent asks of a fact is nobody's act on a memory, and has no receipt."""
+    if one.kind == "act" and one.fact_id is not None:
+        return ACTS["delete" if one.deletes_fact else "supersede"]
+    return KINDS[one.kind]
+
+
+def what_either_does(one: ReviewItem) -> tuple[Words, Words]:
+    """What approving does, and what rejecting does."""
+    if one.kind == "act" and one.fact_id is not None:
+        return APPROVE_OF_FACTS["delete" if one.deletes_fact else "change"], REJECT["act"]
+    return APPROVE[one.kind], REJECT[one.kind]
 
 
 def where_it_applies(level: str, bindings: dict[str, Any]) -> str:

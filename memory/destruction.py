@@ -14,13 +14,14 @@ from uuid import UUID
 from django.db import connection
 
 from memory.errors import constraint_errors
+from memory.hold_naming import FACT_IS_HELD, SHARE_NEW_ITEMS
 from memory.records import fingerprints
 from memory.search.index import remove_index
 
 MOST_AT_ONCE = 500
 
-_HELD = """
-SELECT id FROM fact WHERE tenant_id = %(tenant)s::uuid AND id = ANY(%(ids)s::text[]) AND hold_count > 0 ORDER BY id
+_HELD = f"""
+SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.id = ANY(%(ids)s::text[]) AND {FACT_IS_HELD} ORDER BY f.id
 """
 _DIGESTS = """
 SELECT f.id, f.current_version, r.content_hash FROM fact f
@@ -71,6 +72,7 @@ class Destruction:
 def held_among(tenant_id: UUID, fact_ids: Sequence[str]) -> list[str]:
     """Which of these facts a hold keeps, read in a statement of its own."""
     with connection.cursor() as cursor:
+        cursor.execute(SHARE_NEW_ITEMS, {"tenant": tenant_id})
         cursor.execute(_HELD, {"tenant": tenant_id, "ids": list(fact_ids)})
         return [row[0] for row in cursor.fetchall()]
 

@@ -1,8 +1,8 @@
 """Every way in which something that is kept can be destroyed, and what a legal hold makes of each: one table.
 
 Two tests hold it to the code: no module destroys without being here, and nothing that is held goes on any of these ways. The
-questions themselves are asked elsewhere: `refuse_held` and `hold_count` under the lock of what goes, `destroy_facts` in a second
-statement, and triggers that have the last word.
+questions themselves are asked elsewhere: `hold_count` and `memory/hold_naming.py` under the lock of what goes, `destroy_facts` in
+a second statement, and triggers that have the last word.
 """
 
 from dataclasses import dataclass
@@ -57,5 +57,5 @@ PATHS: tuple[DestructivePath, ...] = (
 )
 """By what calls it. Closing a tenant is refused while any hold is in force, whatever it names."""
 
-RELEASE = "memory/holds.py"
+RELEASE = "memory/hold_items.py"
 """The one place that destroys what a hold kept: when it is released, and no other keeps it."""

@@ -11,6 +11,7 @@ from django.db import connection
 from memory.access import Principal, check_write, read_guard
 from memory.errors import FactChanged, FactNotFound
 from memory.fact_shape import FactView
+from memory.hold_naming import FACT_IS_HELD
 from memory.queries.facts import COLUMNS, JOINS, LIVE, current_fact, view_of
 from memory.write_policy import POLICY_COLUMNS, WritePolicy, policy_of
 
@@ -46,7 +47,7 @@ def lock_fact(
     guard, parameters = read_guard(principal, "f")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT f.current_version, f.hold_count > 0 FROM fact f "
+            f"SELECT f.current_version, {FACT_IS_HELD} FROM fact f "
             f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {LIVE} AND {guard} FOR UPDATE",
             {"tenant": principal.tenant_id, "id": fact_id, **parameters},
         )
@@ -62,4 +63,4 @@ def lock_fact(
     check_write(principal, fact.scope)
     if expect_version is not None and expect_version != version:
         raise FactChanged(fact_id=fact_id, current_version=version)
-    return fact
+    return dataclasses.replace(fact, is_held=is_held)

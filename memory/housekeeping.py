@@ -17,6 +17,7 @@ from memory.actions.ask_witnesses import ask_witnesses
 from memory.actions.back_fill_embeddings import back_fill_embeddings
 from memory.actions.deliver_webhooks import deliver_webhooks, prune_deliveries
 from memory.actions.expire_overdue import expire_overdue
+from memory.actions.finish_holds import finish_holds
 from memory.actions.maintain_pages import maintain_when_due
 from memory.actions.note_damage import note_damage
 from memory.actions.refresh_stale import refresh_stale
@@ -42,6 +43,7 @@ _ANSWERS_OF_ONE_STEP = 500
 _REFRESH_SECONDS = 3.0
 _REINDEX_SECONDS = 3.0
 _ERASURE_SECONDS = 3.0
+_HOLD_SECONDS = 3.0
 _WITNESS_SECONDS = 4.0
 _DROP_OLD_ANSWERS = """
 DELETE FROM idempotency_key WHERE (tenant_id, principal, key) IN (
@@ -144,6 +146,12 @@ def erase(tenant_id: UUID, slug: str) -> bool:
     ends_at = time.monotonic() + _ERASURE_SECONDS
     run_due_erasures(server(tenant_id, slug, "eraser"), most_seconds=_ERASURE_SECONDS)
     return time.monotonic() >= ends_at
+
+
+@for_each_tenant
+def finish_large_holds(tenant_id: UUID, slug: str) -> bool:
+    """Large holds that still take in what they name, or let go what they kept; a few seconds a turn."""
+    return finish_holds(server(tenant_id, slug, "holds"), most_seconds=_HOLD_SECONDS)
 
 
 def keep_ledgers() -> None:
@@ -257,6 +265,7 @@ _CALLS: dict[str, Callable[[], None]] = {
     "run-erasures": erase,
     "keep-ledgers": keep_ledgers,
     "maintain-pages": maintain_pages,
+    "finish-holds": finish_large_holds,
     "verify": verify,
     "refresh-stale": refresh,
     "reindex": reindex,

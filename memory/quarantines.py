@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 
 from memory.errors import QuarantineNotFound
+from memory.hold_naming import FACT_IS_HELD, record_is_held
 from memory.instants import instant_text
 
 SHOWN: Final = 20
@@ -73,12 +74,12 @@ WITH RECURSIVE named (id) AS (
   UNION
   SELECT l.record_id FROM named n JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = n.id
 )
-SELECT r.id, r.key, r.subject_id, r.hold_count > 0 FROM memory_record r JOIN named n ON n.id = r.id
+SELECT r.id, r.key, r.subject_id, {held} FROM memory_record r JOIN named n ON n.id = r.id
 WHERE r.tenant_id = %(tenant)s::uuid AND r.status = 'active' AND r.review IS NULL
 ORDER BY r.id
 """
 _FACTS = """
-SELECT f.id, f.type, coalesce(f.user_id, f.participant_id), f.hold_count > 0
+SELECT f.id, f.type, coalesce(f.user_id, f.participant_id), {held}
 FROM fact f JOIN fact_revision v ON v.tenant_id = f.tenant_id AND v.fact_id = f.id AND v.version = f.current_version
 WHERE f.tenant_id = %(tenant)s::uuid AND f.deleted_at IS NULL AND f.review IS NULL AND {rule}
 ORDER BY f.id
@@ -111,9 +112,15 @@ def suspects(tenant_id: UUID, selector: Selector) -> list[Suspect]:
     """Everything named, records first, by id."""
     found: list[Suspect] = []
     with connection.cursor() as cursor:
-        cursor.execute(_RECORDS.format(rule=selector.record_rule), selector.parameters(tenant_id))
+        cursor.execute(
+            _RECORDS.format(rule=selector.record_rule, held=record_is_held("r")),
+            selector.parameters(tenant_id),
+        )
         found += [Suspect("record", *row) for row in cursor.fetchall()]
-        cursor.execute(_FACTS.format(rule=selector.revision_rule), selector.parameters(tenant_id))
+        cursor.execute(
+            _FACTS.format(rule=selector.revision_rule, held=FACT_IS_HELD),
+            selector.parameters(tenant_id),
+        )
         found += [Suspect("fact", *row) for row in cursor.fetchall()]
     return found
 

@@ -18,6 +18,7 @@ from memory.access import Principal, read_guard
 from memory.destruction import Due
 from memory.errors import FactNotFound
 from memory.fact_shape import Retention
+from memory.hold_naming import FACT_IS_HELD
 from memory.instants import instant_text
 
 Branch = Literal["expired", "deleted"]
@@ -43,7 +44,7 @@ IS_ERASING = """EXISTS (SELECT 1 FROM erasure e WHERE e.tenant_id = %(tenant)s::
         SELECT 1 FROM fact_subject s
         WHERE s.tenant_id = %(tenant)s::uuid AND s.fact_id = f.id AND s.subject_id = e.selector_id) END)"""
 _DUE = {
-    branch: f"FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition} AND f.hold_count = 0 AND NOT {IS_ERASING}"
+    branch: f"FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition} AND NOT {FACT_IS_HELD} AND NOT {IS_ERASING}"
     for branch, condition in IS_DUE.items()
 }
 """What a sweep takes and a dry run counts: one question for both."""
@@ -92,12 +93,12 @@ def count_due(tenant_id: UUID, branch: Branch) -> list[tuple[str, str, int]]:
 
 def held_and_due(tenant_id: UUID) -> int:
     """How many facts a sweep would destroy if no hold kept them."""
-    return _count_due(tenant_id, "f.hold_count > 0")
+    return _count_due(tenant_id, FACT_IS_HELD)
 
 
 def erasing_and_due(tenant_id: UUID) -> int:
     """How many facts a sweep leaves to open erasures."""
-    return _count_due(tenant_id, f"f.hold_count = 0 AND {IS_ERASING}")
+    return _count_due(tenant_id, f"NOT {FACT_IS_HELD} AND {IS_ERASING}")
 
 
 def _count_due(tenant_id: UUID, condition: str) -> int:
@@ -178,9 +179,12 @@ _BASIS = f"""
 SELECT f.keep_ends_at, f.expires_at, f.unverified_until, f.deleted_at, r.retention_text,
        p.keep_days, p.delete_after_days,
        (n.settings -> 'retention' ->> 'keepDays')::int, (n.settings -> 'retention' ->> 'deleteAfterDays')::int,
-       ARRAY(SELECT h.hold_id::text FROM fact_hold h
-             WHERE h.tenant_id = f.tenant_id AND h.fact_id = f.id ORDER BY h.hold_id LIMIT 100),
-       f.hold_count, {IS_ERASING}
+       ARRAY(SELECT k.hold_id::text FROM fact_hold k WHERE k.tenant_id = f.tenant_id AND k.fact_id = f.id
+             UNION SELECT h.id::text FROM legal_hold h
+             WHERE h.tenant_id = %(tenant)s::uuid AND h.taken_in_at IS NULL AND h.released_at IS NULL AND hold_names_fact(h, f)
+               AND (h.covers_future OR h.named_until IS NULL OR f.created_at < h.named_until)
+             ORDER BY 1 LIMIT 100),
+       {FACT_IS_HELD}, {IS_ERASING}
 FROM fact f
 JOIN tenant n ON n.id = f.tenant_id
 JOIN fact_revision r ON r.tenant_id = f.tenant_id AND r.fact_id = f.id AND r.version = f.current_version
@@ -210,7 +214,7 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
         default_keep,
         default_delete,
         holds,
-        count,
+        is_held,
         erasing,
     ) = row
     own = Retention.of_text(own_text)
@@ -237,7 +241,7 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
         rule=rule,
         until=until,
         read_until=deleted if deleted is not None else expires,
-        hold_ids=holds if count else (),
+        hold_ids=holds if is_held else (),
         unverified_until=unverified,
         own=own,
         type_windows=type_windows,
@@ -273,11 +277,13 @@ _CHANGES = (
     "(f.keep_ends_at, f.keep_reason, f.expires_at) IS DISTINCT FROM"
     " (w.keep_ends_at, w.keep_reason, w.expires_at)"
 )
+_WOULD_GO = "w.expires_at <= now() AND (w.keep_ends_at IS NULL OR w.keep_ends_at <= now())"
 _SIMULATE = f"""
 SELECT count(*), count(*) FILTER (WHERE {_CHANGES}),
-       count(*) FILTER (WHERE w.expires_at <= now() AND (w.keep_ends_at IS NULL OR w.keep_ends_at <= now()) AND f.hold_count = 0),
-       count(*) FILTER (WHERE f.expires_at <= now() AND (f.keep_ends_at IS NULL OR f.keep_ends_at <= now()) AND f.hold_count = 0),
-       count(*) FILTER (WHERE w.expires_at <= now() AND (w.keep_ends_at IS NULL OR w.keep_ends_at <= now()) AND f.hold_count > 0)
+       count(*) FILTER (WHERE {_WOULD_GO} AND NOT {FACT_IS_HELD}),
+       count(*) FILTER (WHERE f.expires_at <= now() AND (f.keep_ends_at IS NULL OR f.keep_ends_at <= now())
+                              AND NOT {FACT_IS_HELD}),
+       count(*) FILTER (WHERE {_WOULD_GO} AND {FACT_IS_HELD})
 {_POLICY_FACTS}
 """
 _APPLY = f"""

@@ -35,6 +35,7 @@ WORKS: Final[dict[str, Work]] = {
     "run-erasures": Work(1.0, urgency=10),
     "keep-ledgers": Work(60.0, queue="far"),
     "maintain-pages": Work(600.0, queue="far"),
+    "finish-holds": Work(1.0, urgency=10),
     "verify": Work(1.0, urgency=5),
     "refresh-stale": Work(5.0, queue="far"),
     "reindex": Work(2.0),

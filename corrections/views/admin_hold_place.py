@@ -23,7 +23,7 @@ from corrections.views.admin_holds import today
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.place_hold import place_hold
 from memory.errors import BadInput
-from memory.holds import REVIEW_AFTER_DAYS
+from memory.holds import REVIEW_AFTER_DAYS, Hold
 from memory.queries.hold_impact import SOON_DAYS, first_named, placing_impact
 
 SHOWN_MOST = 20
@@ -93,14 +93,22 @@ def _place(visit: Visit, scoped: ScopeForm, form: PlaceHoldForm) -> str:
         scope=scoped.cleaned_data["scope"],
         review_on=form.cleaned_data["review_on"],
     )
+    messages.success(visit.request, _in_force(hold))
+    return visit.url("hold", hold.id)
+
+
+def _in_force(hold: Hold) -> str:
+    if not hold.is_taken_in:
+        return _(
+            "The hold is in force and keeps all that it names. It names much: how many is being counted."
+        )
     kept = hold.fact_count + hold.record_count
     words = ngettext(
         "The hold is in force. It keeps %(n)d fact or memory.",
         "The hold is in force. It keeps %(n)d facts and memories.",
         kept,
     )
-    messages.success(visit.request, words % {"n": kept})
-    return visit.url("hold", hold.id)
+    return words % {"n": kept}
 
 
 def _preview_page(

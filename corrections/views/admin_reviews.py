@@ -20,12 +20,11 @@ from corrections.queries.names import names_of
 from corrections.remembered import key_words
 from corrections.review_words import (
     ACTS,
-    APPROVE,
     BUTTONS,
-    KINDS,
     REASONS,
-    REJECT,
     WHY,
+    kind_words,
+    what_either_does,
     where_it_applies,
 )
 from corrections.visit import APPOINTING, Visit, in_tenant
@@ -97,7 +96,7 @@ def _rows(visit: Visit, shown: list[ReviewItem]) -> list[dict[str, Any]]:
                 "one": one,
                 "url": visit.url("review", one.kind, one.id),
                 "name": _name(one),
-                "kind": KINDS[one.kind],
+                "kind": kind_words(one),
                 "badge": REASONS[one.reason],
                 "said": _said_in_a_line(one),
                 "stands": line_of(json.loads(stands[1])) if stands and stands[1] else None,
@@ -143,12 +142,13 @@ def review(visit: Visit, kind: str, review_id: str) -> HttpResponse:
 
 def _decide(visit: Visit, item: ReviewItem, given: dict[str, Any]) -> str:
     principal, kind, item_id = visit.principal, item.kind, item.id
+    approved, rejected = what_either_does(item)
     if given["decision"] == "approve":
         approve_review(principal=principal, kind=kind, item_id=item_id, expect=given["expect"])
-        messages.success(visit.request, str(APPROVE[kind]))
+        messages.success(visit.request, str(approved))
     else:
         reject_review(principal=principal, kind=kind, item_id=item_id)
-        messages.success(visit.request, str(REJECT[kind]))
+        messages.success(visit.request, str(rejected))
     return visit.url("reviews")
 
 
@@ -162,10 +162,10 @@ def _page(
     context = {
         "item": item,
         "name": _name(item),
-        "kind": KINDS[item.kind],
+        "kind": kind_words(item),
         "badge": REASONS[item.reason],
         "why": WHY[item.reason],
-        "act": ACTS.get(str(item.act)) or ROUTE_LABELS.get(str(item.act)),
+        "act": None if item.fact_id else ACTS.get(str(item.act)) or ROUTE_LABELS.get(str(item.act)),
         "effect": effect,
         "difference": difference(
             effect.before_text if compared or item.deletes_fact else None, compared or said
@@ -173,7 +173,7 @@ def _page(
         "ends": [(one, where_it_applies(one.level, one.bindings)) for one in effect.ends],
         "applies": where_it_applies(item.level, item.bindings) if item.level else None,
         "names": names_of(visit.principal, [item.writer]),
-        "does": (APPROVE[item.kind], REJECT[item.kind]),
+        "does": what_either_does(item),
         "buttons": BUTTONS[item.kind],
         "error": error,
         "once": new_key(),

@@ -11,7 +11,7 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.api.idempotency import withhold
-from memory.errors import LegalHoldActive, RetentionViolation
+from memory.errors import LegalHoldActive, RetentionViolation, constraint_errors
 from memory.fact_head import lock_fact
 from memory.fact_shape import FactView
 from memory.instants import instant_text
@@ -50,7 +50,9 @@ def delete_fact(
         )
     if principal.is_agent and is_a_persons(fact):
         return put_off_for_review(principal, fact, "delete", "contradicts-a-person", body={})
-    with connection.cursor() as cursor:
+    held = LegalHoldActive(ids=[fact_id])
+    # A large hold may have been placed since the lock.
+    with constraint_errors(fact_is_not_held=held), connection.cursor() as cursor:
         cursor.execute(
             _CLOSE,
             {

@@ -10,12 +10,13 @@ from django.db import connection
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.api.idempotency import withhold
-from memory.errors import LegalHoldActive, ReviewNotFound
+from memory.errors import LegalHoldActive, ReviewNotFound, constraint_errors
+from memory.hold_naming import FACT_IS_HELD
 from memory.search.index import remove_index
 
-_LOCK = """
-SELECT hold_count FROM fact WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::text AND review = %(review)s::text
-  AND deleted_at IS NULL
+_LOCK = f"""
+SELECT {FACT_IS_HELD} FROM fact f
+WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND f.review = %(review)s::text AND f.deleted_at IS NULL
 FOR UPDATE
 """
 _CLOSE = """
@@ -44,13 +45,14 @@ def discard_fact(
         "writer": principal.writer,
         "review": review,
     }
-    with connection.cursor() as cursor:
+    held = LegalHoldActive(ids=[fact_id])
+    with constraint_errors(fact_is_not_held=held), connection.cursor() as cursor:
         cursor.execute(_LOCK, named)
         row = cursor.fetchone()
         if row is None:
             raise ReviewNotFound
-        if row[0] > 0:
-            raise LegalHoldActive(ids=[fact_id])
+        if row[0]:
+            raise held
         cursor.execute(_CLOSE, named)
     remove_index(tenant_id=principal.tenant_id, fact_ids=[fact_id])
     withhold(principal.tenant_id, f"fact:{fact_id}")

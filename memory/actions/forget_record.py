@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from memory.access import Principal
+from memory.hold_naming import record_is_held
 from memory.records.acts import Act, Touched, scope_of
 from memory.records.ending import Ending, Undo, forget
 from memory.records.guard import check_record_write
@@ -147,7 +148,7 @@ def _again(principal: Principal, record: Record) -> ForgottenRecord:
     receipt = latest_receipt(principal.tenant_id, record.id)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT r.id, r.hold_count > 0 FROM record_act a "
+            f"SELECT r.id, {record_is_held('r')} FROM record_act a "
             "JOIN memory_record r ON r.tenant_id = a.tenant_id AND r.id = a.record_id "
             "WHERE a.tenant_id = %(tenant)s::uuid AND a.act = 'forgotten' AND a.act_id = ("
             "SELECT act_id FROM record_act WHERE tenant_id = %(tenant)s::uuid AND record_id = %(id)s::text "

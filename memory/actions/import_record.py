@@ -15,7 +15,8 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.actions.remember import remember
 from memory.errors import Forgotten, IdReused
-from memory.holds import REVIEW_AFTER_DAYS, HoldScope, NewHold, insert_hold, keep_records
+from memory.hold_items import insert_hold, keep_records
+from memory.holds import REVIEW_AFTER_DAYS, HoldScope, NewHold
 from memory.ids import new_id
 from memory.importers.record_lines import NamedHold, RecordLine
 from memory.records import clock, fingerprints
@@ -263,7 +264,7 @@ def _keep(principal: Principal, hold: NamedHold, record_id: str) -> bool:
         return False
     if is_released:
         return _place(principal, hold, new_id(), record_id, at)
-    kept = keep_records(tenant_id, hold_id, [record_id])
+    kept = keep_records(tenant_id, hold_id, (record_id,))
     append_governance(
         principal=principal,
         payload={"type": "hold.extended", "holdId": str(hold_id), "recordIds": [record_id]},

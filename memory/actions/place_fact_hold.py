@@ -7,7 +7,8 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import PermissionDenied
 from memory.fact_shape import FactView
-from memory.holds import REVIEW_AFTER_DAYS, HoldScope, NewHold, insert_hold
+from memory.hold_items import insert_hold
+from memory.holds import REVIEW_AFTER_DAYS, HoldScope, NewHold
 
 _PLACERS = {"key": ("app", "admin"), "member": ("admin", "owner")}
 

@@ -8,7 +8,8 @@ from datetime import date
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import BadInput
-from memory.holds import Hold, HoldScope, NewHold, find_hold, insert_hold
+from memory.hold_items import insert_hold
+from memory.holds import Hold, HoldScope, NewHold, find_hold
 from memory.records import clock
 
 

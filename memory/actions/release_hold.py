@@ -12,7 +12,8 @@ from django.db import connection
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.errors import BadInput, PermissionDenied, ReleaseRefused
-from memory.holds import Hold, find_hold, let_go
+from memory.hold_items import let_go
+from memory.holds import Hold, find_hold
 from memory.ids import new_id
 
 REAUTHENTICATED_WITHIN = timedelta(minutes=10)

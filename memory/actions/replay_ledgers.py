@@ -18,7 +18,8 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.actions.replay_erasures import replay_erasures
 from memory.actions.run_erasure import run_erasure
-from memory.holds import HoldScope, NewHold, insert_hold, let_go
+from memory.hold_items import insert_hold, let_go
+from memory.holds import HoldScope, NewHold
 from memory.instants import day, instant
 from memory.ledgers import Ledger
 from memory.tenancy import tenant_context

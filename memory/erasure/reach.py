@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 from memory.erasure.ledger import PERSON_KINDS, selector_digest
+from memory.hold_naming import FACT_IS_HELD, record_is_held
 from memory.log_pseudonyms import is_of, is_pseudonym, pseudonym
 
 _FACTS = {
@@ -95,14 +96,14 @@ def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 
     parameters = {**selected(tenant_id, selector_id), "limit": limit}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.hold_count > 0 AND {facts_condition(kind)}"
+            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {FACT_IS_HELD} AND {facts_condition(kind)}"
             " ORDER BY f.id LIMIT %(limit)s::int",
             parameters,
         )
         held = [row[0] for row in cursor.fetchall()]
         cursor.execute(
             records_closure(kind)
-            + "SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.hold_count > 0"
+            + f"SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND {record_is_held('m')}"
             " AND m.id IN (SELECT id FROM gone) ORDER BY m.id LIMIT %(limit)s::int",
             parameters,
         )

@@ -29,6 +29,10 @@ class LegalHold(TenantModel):
     review_on = models.DateField()
     released_at = models.DateTimeField(null=True)
     released_because = models.TextField(null=True)
+    taken_in_at = models.DateTimeField(null=True, db_default=Now())
+    taking_in = models.TextField(default="facts")
+    taken_in_after = models.TextField(default="")
+    named_until = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "legal_hold"

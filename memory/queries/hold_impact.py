@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from memory.holds import NAMED_FACTS, NAMED_RECORDS, HoldScope
+from memory.hold_naming import named_facts, named_records
+from memory.holds import HoldScope
 from memory.retention import IS_DUE, IS_ERASING
 
 SOON_DAYS = 30
@@ -52,19 +53,19 @@ class PlacingImpact:
 
 _PLACING_FACTS = f"""
 SELECT count(*), count(*) FILTER (WHERE {_DUE}), count(*) FILTER (WHERE {_SOON}), count(*) FILTER (WHERE {IS_ERASING})
-FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.id IN ({NAMED_FACTS})
+FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.id IN ({{facts}})
 """
 _PLACING_RECORDS = f"""
 SELECT count(*), count(*) FILTER (WHERE m.status = 'active' AND m.valid_until <= %(day)s::date),
        count(*) FILTER (WHERE {_IS_RECORD_ERASING})
-FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.id IN ({NAMED_RECORDS})
+FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.id IN ({{records}})
 """
-_FIRST = f"""
+_FIRST = """
 (SELECT 'fact', f.id, f.type, NULL::text, f.created_at, f.expires_at
- FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.id IN ({NAMED_FACTS}) ORDER BY f.id LIMIT %(limit)s::int)
+ FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND f.id IN ({facts}) ORDER BY f.id LIMIT %(limit)s::int)
 UNION ALL
 (SELECT 'record', m.id, m.key, m.subject_id, m.recorded_at, m.valid_until::timestamptz
- FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.id IN ({NAMED_RECORDS}) ORDER BY m.id LIMIT %(limit)s::int)
+ FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND m.id IN ({records}) ORDER BY m.id LIMIT %(limit)s::int)
 LIMIT %(limit)s::int
 """
 
@@ -79,9 +80,9 @@ def placing_impact(tenant_id: UUID, scope: HoldScope, *, soon_day: date) -> Plac
         **scope.parameters(),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_PLACING_FACTS, parameters)
+        cursor.execute(_PLACING_FACTS.format(facts=named_facts(scope)), parameters)
         facts, due, facts_soon, facts_erasing = cursor.fetchone()
-        cursor.execute(_PLACING_RECORDS, parameters)
+        cursor.execute(_PLACING_RECORDS.format(records=named_records(scope)), parameters)
         records, records_soon, records_erasing = cursor.fetchone()
     return PlacingImpact(
         facts, records, due, facts_soon + records_soon, facts_erasing + records_erasing
@@ -91,7 +92,8 @@ def placing_impact(tenant_id: UUID, scope: HoldScope, *, soon_day: date) -> Plac
 def first_named(tenant_id: UUID, scope: HoldScope, *, limit: int) -> Sequence[Named]:
     """The first facts and records that a scope names."""
     with connection.cursor() as cursor:
-        cursor.execute(_FIRST, {"tenant": tenant_id, "limit": limit, **scope.parameters()})
+        first = _FIRST.format(facts=named_facts(scope), records=named_records(scope))
+        cursor.execute(first, {"tenant": tenant_id, "limit": limit, **scope.parameters()})
         return [Named(*row) for row in cursor.fetchall()]
 
 
@@ -176,7 +178,7 @@ def count_named(tenant_id: UUID, scope: HoldScope) -> tuple[int, int]:
     parameters: dict[str, Any] = {"tenant": tenant_id, **scope.parameters()}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT (SELECT count(*) FROM ({NAMED_FACTS}) f), (SELECT count(*) FROM ({NAMED_RECORDS}) r)",
+            f"SELECT (SELECT count(*) FROM ({named_facts(scope)}) f), (SELECT count(*) FROM ({named_records(scope)}) r)",
             parameters,
         )
         facts, records = cursor.fetchone()

@@ -16,6 +16,7 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.errors import LegalHoldActive, RecordChanged
+from memory.hold_naming import record_is_held
 from memory.records import fingerprints
 from memory.records.copies import copies_of
 from memory.records.guard import may_read_record
@@ -43,12 +44,8 @@ class Ending:
     level: str
     bindings_text: str
     keeps_value: bool
-    hold_count: int
+    is_held: bool
     value_text: str | None
-
-    @property
-    def is_held(self) -> bool:
-        return self.hold_count > 0
 
     def is_readable_by(self, principal: Principal) -> bool:
         return may_read_record(
@@ -90,11 +87,13 @@ WITH RECURSIVE gone (id) AS (
   ) n
 )
 """
+# Whoever destroys shares this lock, so that a large hold is placed before or after; the set is always taken twice, so that the
+# last look, a statement of its own, sees a hold that it had to wait for.
 _LOCK = """
-{closure}
+{closure}, sharing AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(new_items_lock(%(tenant)s::uuid)))
 SELECT r.id, r.status, r.review, r.subject_type, r.subject_id, r.key, r.level, r.bindings_text,
-       r.retain_value AND r.sensitivity <> 'sensitive', r.hold_count, v.value_text
-FROM memory_record r LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
+       r.retain_value AND r.sensitivity <> 'sensitive', {held}, v.value_text
+FROM memory_record r CROSS JOIN sharing LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
 WHERE r.tenant_id = %(tenant)s::uuid AND r.id IN (SELECT id FROM gone) AND {condition}
 ORDER BY r.id FOR UPDATE OF r
 """
@@ -105,7 +104,7 @@ def _lock_closure(
 ) -> list[Ending]:
     """The set, locked. What joins it while we wait for a lock is found by taking the set once more."""
     known: set[str] | None = None
-    statement = _LOCK.format(closure=closure, condition=condition)
+    statement = _LOCK.format(closure=closure, condition=condition, held=record_is_held("r"))
     while True:
         with connection.cursor() as cursor:
             cursor.execute(statement, {"tenant": tenant_id, "roots": list(roots)})

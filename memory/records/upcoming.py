@@ -10,6 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from memory.access import Principal
+from memory.hold_naming import is_record_held
 from memory.records import clock
 from memory.records.acts import Act, Touched, ended, scope_of
 from memory.records.ending import Ending, expire, supersede
@@ -98,7 +99,7 @@ def _begin(principal: Principal, one: Record) -> None:
     act = Act(principal, "began")
     touched: list[Touched] = []
     others: list[Ending] = []
-    if present is not None and _takes_the_place_of(one, present):
+    if present is not None and _takes_the_place_of(act.tenant_id, one, present):
         others = supersede(
             act.tenant_id,
             [present],
@@ -134,8 +135,8 @@ def _begin(principal: Principal, one: Record) -> None:
     act.keep([*touched, *expired], entry, reason_code="valid-from")
 
 
-def _takes_the_place_of(one: Record, present: Record) -> bool:
-    return present.hold_count == 0 and (
+def _takes_the_place_of(tenant_id: UUID, one: Record, present: Record) -> bool:
+    return not is_record_held(tenant_id, present.id) and (
         (present.authority == "policy") == (one.authority == "policy")
     )
 

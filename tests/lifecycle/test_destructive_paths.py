@@ -12,8 +12,10 @@ import pytest
 from django.db import Error, connection, transaction
 from django.utils import timezone
 
+from memory import hold_items
 from memory.access import system_principal
 from memory.actions.expire_overdue import expire_overdue
+from memory.actions.finish_holds import finish_holds
 from memory.actions.reindex_facts import reindex_changed_types
 from memory.actions.run_erasure import run_due_erasures
 from memory.destructive_paths import PATHS, RELEASE, DestructivePath
@@ -48,6 +50,8 @@ class Scene:
     settings: Any
     folder: Path
     held: str = HELD
+    is_large: bool = False
+    """Whether the hold is one that protects before it has counted what it names."""
 
     @property
     def worker(self) -> Any:
@@ -56,12 +60,17 @@ class Scene:
     def hold_fact(self, **more: Any) -> None:
         body = {"id": HELD, "type": "note", "scope": {"userId": "ann"}, "content": SECRET, **more}
         body_of(self.app.client.post("/v1/memory/facts", body), 201)
-        place(self.kit, fact_ids=(HELD,))
+        self.place(fact_types=("note",)) if self.is_large else self.place(fact_ids=(HELD,))
 
     def hold_record(self, **more: Any) -> None:
         given = {"bindings": {"trip_id": "T1"}, "level": "instance", **more}
+        if self.is_large:
+            given = {"evidence": {"kind": "message", "ref": "held-run"}, **given}
         self.app.remember(SECRET, id=HELD, key="k.held", **given)
-        place(self.kit, record_ids=(HELD,))
+        self.place(run_ids=("held-run",)) if self.is_large else self.place(record_ids=(HELD,))
+
+    def place(self, **scope: Any) -> None:
+        place(self.kit, **scope)
 
     def ask_erasure(self, kind: str, selector: str) -> None:
         """One that was asked for before the hold came."""
@@ -352,7 +361,29 @@ def test_what_a_hold_keeps_survives(
 ) -> None:
     """M31, S29."""
     app = Memory(live_acme.client("app", users=["ann"], projects=["p1"]))
-    scene = Scene(live_acme, app, settings, tmp_path)
+    check_survives(Scene(live_acme, app, settings, tmp_path), path)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_what_a_large_hold_names_survives_before_it_is_counted(
+    live_acme: TenantKit,
+    settings: Any,
+    tmp_path: Path,
+    path: DestructivePath,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hold_items, "MOST_IN_ONE", 0)
+    app = Memory(live_acme.client("app", users=["ann"], projects=["p1"]))
+    check_survives(Scene(live_acme, app, settings, tmp_path, is_large=True), path)
+    finish_holds(system_principal(live_acme.id, live_acme.slug))
+    assert count(live_acme, "legal_hold", "taken_in_at IS NULL") == 0
+    if path.name != "import-of-runs":
+        held = {"facts": "fact_hold", "records": "record_hold"}.get(path.of)
+        assert held is None or count(live_acme, held) == 1
+
+
+def check_survives(scene: Scene, path: DestructivePath) -> None:
+    live_acme, app = scene.kit, scene.app
     TRIES[path.name](scene)
     if path.of == "facts":
         kept = "SELECT content_text FROM fact_content WHERE fact_id = %s"

@@ -15,7 +15,8 @@ from memory.actions.run_erasure import run_due_erasures
 from memory.actions.sweep_retention import SweepResult, sweep_retention
 from memory.errors import SweepOff, SweepRefused, SweepRunning
 from memory.fact_shape import Retention
-from memory.holds import HoldScope, NewHold, insert_hold
+from memory.hold_items import insert_hold
+from memory.holds import HoldScope, NewHold
 from memory.housekeeping import JOBS
 from memory.retention import retention_basis
 from memory.tenancy import tenant_context

@@ -211,11 +211,15 @@ def test_the_page_shows_what_a_change_and_a_deletion_would_take_away(
     deletes = body_of(agent.client.delete(f"{FACTS}/{fact_id}"), 202)["id"]
     admin = person(acme, "admin")
     page = admin.get(f"admin/reviews/act/{changes}/").content.decode()
+    assert "What it said before stays in its history." in page
+    assert "receipt" not in page
     assert "aisle" in page.split("<del>", 1)[1]
     assert "window" in page.split("<ins>", 1)[1]
     page = admin.get(f"admin/reviews/act/{deletes}/").content.decode()
     assert "aisle" in page.split("<del>", 1)[1]
     assert "<ins>" not in page
+    assert "no read finds it any more" in page
+    assert "receipt" not in page
     assert f"/admin/reviews/act/{deletes}/" in admin.get("admin/reviews/").content.decode()
     words = text_of(admin.get("admin/reviews/"))
     assert "Delete a fact" in words
