@@ -36,7 +36,7 @@ DEBUG = False
 KINDMEM_DEVELOPMENT = env.bool("KINDMEM_DEVELOPMENT", False)  # allows plain-http loopback sources
 KINDMEM_CITUS = env.bool("KINDMEM_CITUS", False)  # the tables are spread as citus_plan says
 SECRET_KEY = env.str("KINDMEM_SECRET_KEY", KINDMEM_STATE.secret_key)
-KINDMEM_BASE_URL = env.str("KINDMEM_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+KINDMEM_BASE_URL = env.str("KINDMEM_BASE_URL", "http://localhost:8000").rstrip("/")
 KINDMEM_INSTANCE = env.str("KINDMEM_INSTANCE", "kindmem")  # origin of checkpoints
 ALLOWED_HOSTS = env.list("KINDMEM_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 
@@ -80,6 +80,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
+    "kindmem.middleware.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "kindmem.urls"

@@ -48,7 +48,7 @@ def address(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
         server.set_app(StaticFilesHandler(WSGIHandler()))
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http://localhost:{server.server_port}"
         server.shutdown()
         server.server_close()
 

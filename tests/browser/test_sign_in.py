@@ -47,10 +47,9 @@ def ann(kit: TenantKit) -> Person:
 
 
 def at_the_door(windows: Windows, who: Person, *, scripts: bool = True) -> Visitor:
-    """A window of somebody who is not signed in. Passkeys want a name, so the host has one."""
+    """A window of somebody who is not signed in."""
     visitor = windows.of(who, scripts=scripts)
     visitor.context.clear_cookies()
-    visitor.address = visitor.address.replace("127.0.0.1", "localhost")
     return visitor
 
 

@@ -52,7 +52,7 @@ HOSTILE = (
     "x" * 256,
     "🦊" * 256,
 )
-SITE = "http://127.0.0.1:8000"
+SITE = "http://localhost:8000"
 
 
 @pytest.fixture

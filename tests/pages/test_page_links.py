@@ -28,7 +28,7 @@ def made(client: ApiClient, subject: str = "dana", **headers: str) -> dict[str, 
 def opened(link: dict[str, Any]) -> Client:
     """A browser without an account that followed the link."""
     browser = Client()
-    path = link["url"].removeprefix("http://127.0.0.1:8000")
+    path = link["url"].removeprefix("http://localhost:8000")
     assert "Open my pages" in text_of(browser.get(path))
     assert browser.post(path, follow=True).status_code == 200
     return browser
@@ -49,7 +49,7 @@ def test_a_link_opens_the_correction_page_of_what_the_app_wrote(acme: TenantKit)
     assert link["expires_at"].endswith("Z")
     browser = opened(link)
     told = app.get(f"/v1/memory/records/{record['id']}/explain").json()
-    page = browser.get(told["correction_url"].removeprefix("http://127.0.0.1:8000"))
+    page = browser.get(told["correction_url"].removeprefix("http://localhost:8000"))
     assert page.status_code == 200
     assert "aisle" in text_of(page)
 

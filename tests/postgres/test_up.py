@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from kindmem.management.commands.up import _has_newer_loopback
 from kindmem.postgres.bootstrap import bootstrap
 from kindmem.postgres.cluster import Cluster
 
@@ -140,6 +141,14 @@ def test_a_first_start_makes_the_tables_and_serves_with_a_worker(up: Up) -> None
     assert up.said["dataDir"] == str(up.home)
     assert up.said["demo"] is None
     assert not (up.home / "demo-pending").exists()
+
+
+def test_it_goes_by_a_name_and_answers_by_both_numbers_of_this_machine(up: Up) -> None:
+    port = int(up.url.removeprefix("http://localhost:"))
+    hosts = ["localhost", "127.0.0.1", *(["[::1]"] if _has_newer_loopback() else [])]
+    for host in hosts:
+        with urllib.request.urlopen(f"http://{host}:{port}/account/login/", timeout=60) as page:
+            assert page.status == 200
 
 
 def test_a_second_start_on_the_same_data_says_where_the_first_one_is(up: Up, settings: Any) -> None:

@@ -77,7 +77,7 @@ def test_following_the_readme_leads_to_a_fact_and_a_verified_run(
 
         ((language, code),) = section("The same with the kindgi client")
         assert language == "python"
-        code = code.replace("http://127.0.0.1:8000", url).replace("kmk_...", key["token"])
+        code = code.replace("http://localhost:8000", url).replace("kmk_...", key["token"])
         space: dict[str, Any] = {}
         exec(compile(code.replace('"acme"', f'"{slug}"'), "README.md", "exec"), space)
         assert space["hits"].results[0].fact.id == space["fact"].id

@@ -48,7 +48,7 @@ class Command(ToldCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="0 takes any free one")
-        parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+        parser.add_argument("--host", default="localhost", help="the address to listen on")
         demo = parser.add_mutually_exclusive_group()
         demo.add_argument("--demo", action="store_true", default=None, help="make the demo tenant")
         demo.add_argument("--no-demo", action="store_false", dest="demo")
@@ -70,8 +70,8 @@ class Command(ToldCommand):
         with ExitStack() as stack:
             if is_embedded():
                 stack.enter_context(self._only_one())
-            listener = stack.enter_context(_listener(options["host"], options["port"]))
-            url = _url(listener)
+            listeners = _listeners(stack, options["host"], options["port"])
+            url = _url(listeners[0])
             cluster = stack.enter_context(
                 embedded_database(settings.KINDMEM_DATA_DIR, self._say_progress)
             )
@@ -90,7 +90,7 @@ class Command(ToldCommand):
             demo = self._demo(options["demo"], environ, as_json=options["json"])
             run = _Run(self, url, cluster, demo, as_json=options["json"])
             Supervisor(
-                [_web_server(listener, environ), _worker(environ, run)],
+                [_web_server(listeners, environ), _worker(environ, run)],
                 tick=run.tick,
                 signals=signals,
                 say=self._say,
@@ -227,9 +227,31 @@ class _Run:
         self._command.stdout.flush()
 
 
+def _listeners(stack: ExitStack, host: str, port: int) -> list[socket.socket]:
+    """The listening sockets; held here so that they stay open while a web server is replaced.
+
+    `localhost` is both loopback addresses: browsers try the newer one first, and another program may answer there.
+    """
+    if host != "localhost":
+        return [stack.enter_context(_listener(host, port))]
+    first = stack.enter_context(_listener("127.0.0.1", port))
+    if not _has_newer_loopback():
+        return [first]
+    return [first, stack.enter_context(_listener("::1", first.getsockname()[1]))]
+
+
+def _has_newer_loopback() -> bool:
+    """Whether this machine speaks IPv6 with itself."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def _listener(host: str, port: int) -> Iterator[socket.socket]:
-    """The listening socket; held here so that it stays open while a web server is replaced."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -247,9 +269,10 @@ def _listener(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _url(listener: socket.socket) -> str:
+    """Where a browser on this machine goes. By name where there is one: a passkey belongs to a name, not to a number."""
     host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        host = "127.0.0.1"
+    if host in ("127.0.0.1", "::1", "0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "localhost"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -266,14 +289,15 @@ def _status(url: str) -> int | None:
         connection.close()
 
 
-def _web_server(listener: socket.socket, environ: dict[str, str]) -> Child:
-    descriptor = listener.fileno()
+def _web_server(listeners: list[socket.socket], environ: dict[str, str]) -> Child:
+    descriptors = [listener.fileno() for listener in listeners]
+    binds = [word for number in descriptors for word in ("--bind", f"fd://{number}")]
     command = [sys.executable, "-m", "gunicorn", "--config", "python:kindmem.web_server"]
     return Child(
         "web server",
-        [*command, "--chdir", str(settings.BASE_DIR), "--bind", f"fd://{descriptor}"],
+        [*command, "--chdir", str(settings.BASE_DIR), *binds],
         {**environ, "PYTHONPATH": _python_path(environ)},
-        pass_fds=[descriptor],
+        pass_fds=descriptors,
     )
 
 
