@@ -12,6 +12,7 @@ from corrections.once import sent_once
 from corrections.remembered import remembered
 from corrections.visit import APPOINTING, Visit
 from memory.errors import (
+    AlreadyDisputed,
     BadInput,
     DomainError,
     EvidenceUnresolved,
@@ -31,6 +32,7 @@ from memory.records.receipts import Receipt
 from memory.records.record import Record
 
 _SHOWN_WITH_THE_FORM = (
+    AlreadyDisputed,
     BadInput,
     EvidenceUnresolved,
     FactChanged,
@@ -104,6 +106,12 @@ def conflict(visit: Visit, error: DomainError | None) -> dict[str, Any]:
                 "It has to stay as it is for a legal reason. You can still have it forgotten: then no agent uses it."
             ),
             "title": _("It can't be changed now"),
+        }
+    if isinstance(error, AlreadyDisputed):
+        return {
+            "error": _("An admin has yet to look into it. Undo the receipt to say it otherwise."),
+            "title": _("You said already that you disagree"),
+            "receipt_before": error.receipt,
         }
     if not isinstance(error, RecordChanged) or error.active_id is None:
         return {"error": str(error)}

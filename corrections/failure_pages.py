@@ -25,7 +25,10 @@ def _words(status: int) -> tuple[str, str]:
         401: (_("Please sign in"), _("Your session has ended. Sign in to go on.")),
         403: (_("You may not do this here"), _("Nothing was changed.")),
         404: (_("Nothing here"), _("There is no such page, or it is not yours to see.")),
-        405: (_("This page does not take that"), _("Nothing was changed.")),
+        405: (
+            _("This address is for a form"),
+            _("Nothing was changed. Go back to the page that has the form."),
+        ),
         409: (
             _("Somebody changed this meanwhile"),
             _("Nothing of yours was saved. Go back, look at it anew, and decide again."),

@@ -7,12 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 from corrections.forms import ANY, ID_MAX, FilterForm
 from corrections.navigation import role_name
-from memory.access import ABILITIES, DEFAULT_ABILITIES
+from corrections.quota_words import WINDOWS, window_words
+from memory.access import ABILITIES, DEFAULT_ABILITIES, Quota
 from memory.actions.create_api_key import CONTAINERS, MOST_DAYS
 from memory.actions.create_api_key import ROLES as KEY_ROLES
 from memory.actions.create_member import EMAIL_MAX
 from memory.actions.create_member import ROLES as MEMBER_ROLES
 from memory.actions.rotate_key import MOST_OVERLAP_HOURS
+from memory.queries.api_keys import ApiKeyView
 
 ABILITY_WORDS = {
     "read": _("read: facts, records and log entries of its containers"),
@@ -70,6 +72,7 @@ class KeyForm(forms.Form):
         r"^[A-Za-z0-9._-]{1,64}$",
         label=_("Name"),
         help_text=_("Which program it is, such as booker. Letters, digits, dots, - and _."),
+        error_messages={"invalid": _("At most 64 letters, digits, dots, - and _; no spaces.")},
     )
     role = forms.ChoiceField(label=_("Role"), widget=forms.RadioSelect, initial="agent", choices=[])
     abilities = forms.MultipleChoiceField(
@@ -123,6 +126,34 @@ class RotateForm(forms.Form):
         help_text=_("So that the program can change it without a pause. 0: it ends at once."),
     )
     once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+
+class QuotaForm(forms.Form):
+    """What is left empty has no bound."""
+
+    writes = forms.IntegerField(label=_("Writes"), required=False, min_value=1, max_value=2**31 - 1)
+    bytes = forms.IntegerField(
+        label=_("Bytes of what it sends"), required=False, min_value=1, max_value=2**53 - 1
+    )
+    subjects = forms.IntegerField(
+        label=_("Different people and other subjects written about"),
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
+    )
+    window_seconds = forms.TypedChoiceField(label=_("In each"), coerce=int, choices=[])
+    once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+    def __init__(self, *args: Any, key: ApiKeyView, **more: Any) -> None:
+        super().__init__(*args, **more)
+        offered = sorted({*WINDOWS, key.quota.window_seconds})
+        self.fields["window_seconds"].choices = [  # type: ignore[attr-defined]  # a choice field
+            (one, window_words(one)) for one in offered
+        ]
+
+    def quota(self) -> Quota:
+        given = self.cleaned_data
+        return Quota(given["writes"], given["bytes"], given["subjects"], given["window_seconds"])
 
 
 class MembersFilter(FilterForm):

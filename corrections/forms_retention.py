@@ -31,7 +31,9 @@ class RuleForm(TypeForm):
     )
     delete_after_days = _days(
         _("Destroy after, in days"),
-        _("From the first write. Not less than it must be kept. Both empty: no rule."),
+        _(
+            "From the first write. Not less than it must be kept. Both empty: no rule of its own, so what is below it decides."
+        ),
     )
     grace_days = forms.IntegerField(
         label=_("Days between a delete and the sweep that destroys it"),

@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from corrections.views.refused import kept_fields
-from corrections.visit import NEXT, Visit
+from corrections.visit import NEXT, AnswerInstead, Visit
 
 
 def proved_at(request: HttpRequest) -> datetime | None:
@@ -35,14 +35,16 @@ def is_proved(request: HttpRequest) -> bool:
     )
 
 
-def proof_wanted(visit: Visit) -> HttpResponse | None:
-    """The answer to give instead, while there is no proof; None when there is one."""
-    request = visit.request
+def must_be_proved(visit: Visit) -> None:
+    """Go on only with a proof. Raises AnswerInstead, with the page that asks for one."""
     if visit.is_guest:
-        return needs_account(visit)
-    if is_proved(request):
-        return None
-    prove = reverse("prove")
+        raise AnswerInstead(needs_account(visit))
+    if not is_proved(visit.request):
+        raise AnswerInstead(_asked_for_proof(visit))
+
+
+def _asked_for_proof(visit: Visit) -> HttpResponse:
+    request, prove = visit.request, reverse("prove")
     if request.method in ("GET", "HEAD"):
         return HttpResponseRedirect(f"{prove}?{urlencode({NEXT: request.get_full_path()})}")
     context = {

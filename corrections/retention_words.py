@@ -41,6 +41,15 @@ def window_words(keep_days: int | None, delete_after_days: int | None) -> str:
     return _("no rule: kept until somebody deletes it")
 
 
+def type_words(keep_days: int | None, delete_after_days: int | None, default: str) -> str:
+    """The rule of a type in one sentence; without one, what falls to its facts. default: the workspace's, in words."""
+    if keep_days is None and delete_after_days is None:
+        return _("no rule of its own; the workspace's default decides: %(default)s") % {
+            "default": default
+        }
+    return window_words(keep_days, delete_after_days)
+
+
 def ladder_in_general() -> Sequence[tuple[str, str]]:
     """The rungs in order: the highest that speaks decides."""
     return [

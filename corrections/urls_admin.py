@@ -66,6 +66,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("keys/", admin_keys.keys, name="api-keys"),
     path("keys/new", admin_keys.new_key, name="new-api-key"),
     path("keys/<slug:prefix>/", admin_keys.key, name="api-key"),
+    path("keys/<slug:prefix>/quota", admin_keys.quota, name="api-key-quota"),
     path("keys/<slug:prefix>/rotate", admin_keys.rotate, name="rotate-api-key"),
     path("keys/<slug:prefix>/revoke", admin_keys.revoke, name="revoke-api-key"),
     path("members/", admin_members.members, name="members"),

@@ -95,6 +95,14 @@ class Visit:
 PageView = Callable[..., HttpResponseBase]
 
 
+class AnswerInstead(Exception):
+    """What a view has to answer before it goes on; whatever it had begun is rolled back."""
+
+    def __init__(self, answer: HttpResponseBase) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 def in_tenant(*roles: str, about_self: bool = False) -> Callable[[PageView], PageView]:
     """A page of a tenant: `view(visit, **path)` runs in the tenant's transaction.
 
@@ -112,6 +120,8 @@ def in_tenant(*roles: str, about_self: bool = False) -> Callable[[PageView], Pag
                     with timezone.override(visit.zone), translation.override(language):
                         refused = _refusal(visit, roles, about_self)
                         return unkept(refused or view(visit, **path))
+            except AnswerInstead as instead:
+                return unkept(instead.answer)
             except AuthMissing:
                 return signed_out(request)
             except (DomainError, DatabaseError, InterfaceError) as error:

@@ -5,7 +5,14 @@ from django.http import HttpRequest, HttpResponse
 
 from corrections.failure_pages import failure_page
 from memory.api.errors import respond
-from memory.errors import BadInput, CsrfFailed, DomainError, InternalError, NotFound
+from memory.errors import (
+    BadInput,
+    CsrfFailed,
+    DomainError,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+)
 
 
 def _answer(request: HttpRequest, error: DomainError, status: int) -> HttpResponse:
@@ -17,6 +24,12 @@ def _answer(request: HttpRequest, error: DomainError, status: int) -> HttpRespon
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     return _answer(request, NotFound(), 404)
+
+
+def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
+    response = _answer(request, MethodNotAllowed(allowed=allowed.split(", ")), 405)
+    response["Allow"] = allowed
+    return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

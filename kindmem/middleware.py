@@ -1,6 +1,7 @@
 """Gives every request an id: the client's when it has the right shape, else a new one. Echoed, and bound to the log lines.
 
-Also leaves out the body of an answer to HEAD, which views make as they do for GET, and refuses addresses that are no text.
+Also leaves out the body of an answer to HEAD, which views make as they do for GET, and refuses addresses that are no text; an
+address that is only for a form says so to whoever opens it.
 """
 
 import re
@@ -10,8 +11,9 @@ from urllib.parse import unquote_to_bytes
 
 import structlog
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
+from kindmem.failures import not_allowed
 from memory.ids import new_text_id
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -58,3 +60,16 @@ class TextMiddleware:
         if request.META.get(NOT_TEXT):
             raise BadRequest("has an address that is not UTF-8")
         return self.get_response(request)
+
+
+class WrongMethodMiddleware:
+    """Puts words into the empty answer that Django gives to a method which a view does not take."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and not response.content:
+            return not_allowed(request, response["Allow"])
+        return response

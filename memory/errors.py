@@ -225,6 +225,13 @@ class RecordChanged(DomainError):
 
 
 @dataclass(eq=False)
+class AlreadyDisputed(DomainError):
+    code = "already-disputed"
+    message = "It is disputed already, with a statement that an admin has yet to decide on. Undo that first to say it otherwise."
+    receipt: str
+
+
+@dataclass(eq=False)
 class IdReused(DomainError):
     code = "id-reused"
     message = (

@@ -6,6 +6,7 @@ Appends to the log are not counted.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -42,12 +43,23 @@ SELECT count(*) FROM quota_subject WHERE tenant_id = %(tenant)s::uuid AND key_pr
   AND window_start >= %(start)s::timestamptz AND digest <> ALL(%(digests)s::bytea[])
 """
 _USED = """
-SELECT u.writes, u.bytes, u.window_start, (
+SELECT u.key_prefix, u.writes, u.bytes, (
   SELECT count(*) FROM quota_subject s
-  WHERE s.tenant_id = u.tenant_id AND s.key_prefix = u.key_prefix AND s.window_start >= u.window_start)
-FROM quota_use u WHERE u.tenant_id = %(tenant)s::uuid AND u.key_prefix = %(key)s::text
-  AND u.window_start + %(window)s::int * interval '1 second' > clock_timestamp()
+  WHERE s.tenant_id = u.tenant_id AND s.key_prefix = u.key_prefix AND s.window_start >= u.window_start), u.window_start
+FROM quota_use u JOIN api_key k ON k.tenant_id = u.tenant_id AND k.prefix = u.key_prefix
+WHERE u.tenant_id = %(tenant)s::uuid AND u.key_prefix = ANY(%(keys)s::text[])
+  AND u.window_start + k.quota_window_seconds * interval '1 second' > clock_timestamp()
 """
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUsed:
+    """What a key wrote in the window under way. `since` None: nothing yet."""
+
+    writes: int = 0
+    bytes: int = 0
+    subjects: int = 0
+    since: datetime | None = None
 
 
 def count_write(principal: Principal, *, body: Any, size_bytes: int) -> None:
@@ -114,23 +126,19 @@ def quota_wire(quota: Quota) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
+def quota_uses(tenant_id: UUID, prefixes: Sequence[str]) -> dict[str, QuotaUsed]:
+    """What each of these keys used of its quota in the window under way; those that used nothing are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(_USED, {"tenant": tenant_id, "keys": list(prefixes)})
+        return {row[0]: QuotaUsed(*row[1:]) for row in cursor.fetchall()}
+
+
 def quota_with_use(principal: Principal) -> dict[str, Any] | None:
     """The caller's bounds and what it used of them in the window under way; None without a quota."""
     quota = principal.quota
     if quota is None:
         return None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _USED,
-            {
-                "tenant": principal.tenant_id,
-                "key": principal.id,
-                "window": quota.window_seconds,
-            },
-        )
-        row = cursor.fetchone()
-    used = {"writes": 0, "bytes": 0, "subjects": 0}
-    if row is not None:
-        used = {"writes": row[0], "bytes": row[1], "subjects": row[3]}
-    said = {**quota_wire(quota), "used": used}
-    return said if row is None else {**said, "windowStart": instant_text(row[2])}
+    used = quota_uses(principal.tenant_id, [principal.id]).get(principal.id, QuotaUsed())
+    counts = {"writes": used.writes, "bytes": used.bytes, "subjects": used.subjects}
+    said = {**quota_wire(quota), "used": counts}
+    return said if used.since is None else {**said, "windowStart": instant_text(used.since)}

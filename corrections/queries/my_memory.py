@@ -1,9 +1,10 @@
 """What is remembered about one person, for that person's own pages: the list with its filters, and how much of each state.
 
-The person's own records only, whatever else the reader may see. Past their last day records count as out of date.
+The person's own records only, whatever else the reader may see. Past their last day records count as out of date. What they said
+is not about them is listed without what it says: it may be about somebody else.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.db import connection
 from corrections.queries.my_uses import USES, Use, parameters_of, use_of
 from corrections.remembered import LIVE_STATES
 from memory.access import Principal
+from memory.errors import RecordNotFound
 from memory.queries.records import as_shown, today_of
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, Record, record_of
 
@@ -73,7 +75,7 @@ def my_memory(
         where += (
             " AND (position(lower(%(words)s::text) IN r.key) > 0"
             " OR position(lower(%(words)s::text) IN replace(replace(r.key, '_', ' '), '.', ' ')) > 0"
-            " OR position(lower(%(words)s::text) IN lower(v.value_text)) > 0)"
+            " OR (r.review IS NULL AND position(lower(%(words)s::text) IN lower(v.value_text)) > 0))"
         )
     if filters.source_type:
         where += " AND r.source_type = %(source)s::text"
@@ -101,7 +103,30 @@ def my_memory(
             named,
         )
         records = [record_of(row) for row in cursor.fetchall()]
-    return [as_shown(record, named["today"]) for record in records]
+    return [_without_others(as_shown(record, named["today"])) for record in records]
+
+
+def _without_others(record: Record) -> Record:
+    """The record as its person may read it, who may have said that it is not about them."""
+    return record if record.review is None else replace(record, value_text=None)
+
+
+def set_aside(principal: Principal, record_id: str) -> tuple[Record, str]:
+    """A record that its person said is not about them, and the receipt of that. Raises RecordNotFound for any other."""
+    named = {**_named(principal), "id": record_id}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT p.number, {RECORD_COLUMNS} FROM {RECORD_TABLES} "
+            "JOIN record_act a ON a.tenant_id = r.tenant_id AND a.record_id = r.id "
+            "JOIN receipt p ON p.tenant_id = a.tenant_id AND p.act_id = a.act_id "
+            f"WHERE {_MINE} AND r.id = %(id)s::text AND ({_STATE}) = 'set-aside' AND p.route = 'wrong-person' "
+            "AND p.undone_at IS NULL ORDER BY p.made_at DESC LIMIT 1",
+            named,
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise RecordNotFound
+    return _without_others(record_of(row[1:])), row[0]
 
 
 def my_states(principal: Principal) -> dict[str, int]:
@@ -126,12 +151,13 @@ def my_agents(principal: Principal) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`derived`: id and key of what was derived from a memory; `statements`: what the person said where they disputed it;
-    `uses`: where it was used."""
+    """`derived`: id and key of what was derived from a memory; `statements`: what the person said where they disputed it,
+    and when; `uses`: where it was used; `parents`: of what it was derived from, those that are the person's own, by id."""
 
     derived: list[tuple[str, str]]
-    statements: list[str]
+    statements: list[tuple[str, datetime]]
     uses: list[Use]
+    parents: dict[str, str]
 
 
 def surroundings(principal: Principal, record_id: str) -> Surroundings:
@@ -144,9 +170,13 @@ def surroundings(principal: Principal, record_id: str) -> Surroundings:
              WHERE l.tenant_id = %(tenant)s::uuid AND l.parent_id = %(id)s::text AND {_MINE}
              ORDER BY r.recorded_at, r.id LIMIT 50)
             UNION ALL
-            (SELECT 'statement', p.number, p.statement, NULL::timestamptz, NULL::text FROM receipt p
+            (SELECT 'statement', p.number, p.statement, p.made_at, NULL::text FROM receipt p
              WHERE p.tenant_id = %(tenant)s::uuid AND p.record_id = %(id)s::text AND p.statement IS NOT NULL
                AND p.undone_at IS NULL ORDER BY p.made_at LIMIT 50)
+            UNION ALL
+            (SELECT 'parent', r.id, r.key, NULL::timestamptz, NULL::text FROM record_lineage l
+             JOIN memory_record r ON r.tenant_id = l.tenant_id AND r.id = l.parent_id
+             WHERE l.tenant_id = %(tenant)s::uuid AND l.record_id = %(id)s::text AND {_MINE} LIMIT 50)
             UNION ALL
             ({USES})
             """,
@@ -155,6 +185,7 @@ def surroundings(principal: Principal, record_id: str) -> Surroundings:
         rows = cursor.fetchall()
     return Surroundings(
         derived=[(row[1], row[2]) for row in rows if row[0] == "derived"],
-        statements=[row[2] for row in rows if row[0] == "statement"],
+        statements=[(row[2], row[3]) for row in rows if row[0] == "statement"],
+        parents={row[1]: row[2] for row in rows if row[0] == "parent"},
         uses=[use_of(record_id, *row[1:]) for row in rows if row[0] == "use"],
     )

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from django import template
@@ -41,7 +41,9 @@ def _instant(value: datetime | str) -> datetime:
     return datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
 
 
-def _day(moment: datetime) -> str:
+@register.filter
+def on_day(moment: date) -> str:
+    """A day as people write it."""
     return _("%(day)d %(month)s %(year)d") % {
         "day": moment.day,
         "month": _MONTHS[moment.month - 1],
@@ -66,7 +68,7 @@ def when(value: datetime | str | None, precision: str = "minute") -> str:
     return format_html(
         '<time datetime="{}Z">{}</time>',
         utc,
-        " ".join(filter(None, [_day(local), written, local.tzname() if written else ""])),
+        " ".join(filter(None, [on_day(local), written, local.tzname() if written else ""])),
     )
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from corrections.htmx import render_page
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.visit import Visit, in_tenant
 from memory.actions.close_tenant import close_tenant
 from memory.actions.seal_tenant import seal_tenant
@@ -35,9 +35,7 @@ def close(request: HttpRequest, tenant: str) -> HttpResponseBase:
 def _close(visit: Visit, closed: list[Visit]) -> HttpResponse:
     refusal: DomainError | None = None
     if visit.request.method == "POST":
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         try:
             with transaction.atomic():
                 close_tenant(

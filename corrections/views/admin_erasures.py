@@ -24,7 +24,7 @@ from corrections.forms import ID_MAX
 from corrections.htmx import render_page
 from corrections.once import new_key
 from corrections.paging import address, place_of, posted
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.names import names_of
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.create_erasure import create_erasure
@@ -77,7 +77,8 @@ def new_erasure(visit: Visit) -> HttpResponse:
     """First what it would reach, then, by a second press, the erasure itself."""
     form = ErasureForm(posted(visit.request), initial={"kind": "user"})
     if form.is_bound and form.is_valid() and "start" in visit.request.POST:
-        return proof_wanted(visit) or done_once(
+        must_be_proved(visit)
+        return done_once(
             visit, lambda: _started(visit, form), lambda error: _asked(visit, form, error)
         )
     return _asked(visit, form)
@@ -131,9 +132,7 @@ def erasure(visit: Visit, erasure_id: str) -> HttpResponse:
 @require_POST
 @in_tenant(*APPOINTING)
 def resume(visit: Visit, erasure_id: str) -> HttpResponse:
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    must_be_proved(visit)
     resume_erasure(principal=visit.principal, erasure_id=str(erasure_id))
     messages.success(visit.request, _("The worker tries it again now."))
     return HttpResponseRedirect(visit.url("erasure", erasure_id))

@@ -15,7 +15,7 @@ from corrections.forms_holds import ReleaseForm
 from corrections.hold_words import hold_badge, refusal_words
 from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
-from corrections.proof import proof_wanted, proved_at
+from corrections.proof import must_be_proved, proved_at
 from corrections.queries.names import names_of
 from corrections.views.admin_holds import today
 from corrections.visit import APPOINTING, Visit, in_tenant
@@ -55,9 +55,7 @@ def ask_release(visit: Visit, hold_id: UUID) -> HttpResponse:
     form = ReleaseForm(visit.request.POST)
     if not form.is_valid():
         return _ask_page(visit, found, form, status=422)
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    must_be_proved(visit)
 
     def act() -> str:
         request_release(
@@ -99,13 +97,12 @@ def approve(visit: Visit, hold_id: UUID) -> HttpResponse:
     if found.release_id is None:
         return HttpResponseRedirect(visit.url("hold", found.id))
     if visit.request.method == "GET":
-        return proof_wanted(visit) or _approve_page(visit, found, _impact(visit, found))
+        must_be_proved(visit)
+        return _approve_page(visit, found, _impact(visit, found))
     impact = _impact(visit, found)
     if not is_still(PURPOSE, visit.request.POST.get(FIELD, ""), _shown(visit, found, impact)):
         return _approve_page(visit, found, impact, has_changed=True)
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    must_be_proved(visit)
 
     def act() -> str:
         approve_release(

@@ -1,4 +1,4 @@
-"""Agents and their keys, for admins: list, make, rotate, revoke.
+"""Agents and their keys, for admins: list, make, bound, rotate, revoke.
 
 A token is shown once, in the answer to the form that made it.
 """
@@ -10,18 +10,20 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from corrections.forms_admin import KeyForm, KeysFilter, RotateForm
+from corrections.forms_admin import KeyForm, KeysFilter, QuotaForm, RotateForm
 from corrections.htmx import render_page
 from corrections.once import new_key as new_once
 from corrections.once import sent_once
 from corrections.paging import address, chips, place_of, posted
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.names import names_of
+from corrections.quota_words import quotas_shown
 from corrections.visit import APPOINTING, Visit, in_tenant
 from corrections.words import key_badge
 from memory.actions.create_api_key import NewKey, create_api_key
 from memory.actions.revoke_api_key import revoke_api_key
 from memory.actions.rotate_key import rotate_key
+from memory.actions.set_key_quota import set_key_quota
 from memory.queries.api_keys import ApiKeyView, find_api_key, list_api_keys
 
 KEYS_A_PAGE = 40
@@ -38,11 +40,15 @@ def keys(visit: Visit) -> HttpResponse:
     )
     shown = found[:KEYS_A_PAGE]
     older = address(visit.request, after=shown[-1].id) if len(found) > KEYS_A_PAGE else None
+    quotas = quotas_shown(visit.principal.tenant_id, shown)
     context = {
         "form": form,
         "chips": chips(visit.request, form),
         "clear_url": visit.url("api-keys"),
-        "rows": [{"key": one, "badge": key_badge(one.status)} for one in shown],
+        "rows": [
+            {"key": one, "badge": key_badge(one.status), "quota": quotas[one.prefix]}
+            for one in shown
+        ],
         "older": older,
         "newest": address(visit.request, drop=("after",)) if after else None,
     }
@@ -57,6 +63,7 @@ def key(visit: Visit, prefix: str) -> HttpResponse:
         "key": found,
         "badge": key_badge(found.status),
         "grants": grants_of(found),
+        "quota": quotas_shown(visit.principal.tenant_id, [found])[prefix],
         "names": names_of(visit.principal, [found.created_by]),
     }
     return render_page(visit.request, "govern/key.html", context)
@@ -81,7 +88,8 @@ def new_key(visit: Visit) -> HttpResponse:
                 **form.containers(),
             )
 
-        return proof_wanted(visit) or _shown_once(visit, make)
+        must_be_proved(visit)
+        return _shown_once(visit, make)
     status = 422 if form.errors else 200
     return render_page(visit.request, "govern/new_key.html", {"form": form}, status=status)
 
@@ -93,7 +101,8 @@ def rotate(visit: Visit, prefix: str) -> HttpResponse:
     form = RotateForm(posted(visit.request), initial={"once": new_once()})
     if form.is_bound and form.is_valid() and found.status != "revoked":
         hours = form.cleaned_data["overlap_hours"]
-        return proof_wanted(visit) or _shown_once(
+        must_be_proved(visit)
+        return _shown_once(
             visit,
             lambda: rotate_key(principal=visit.principal, prefix=prefix, overlap_hours=hours),
         )
@@ -107,14 +116,33 @@ def rotate(visit: Visit, prefix: str) -> HttpResponse:
 def revoke(visit: Visit, prefix: str) -> HttpResponse:
     found = find_api_key(visit.principal.tenant_id, prefix)
     if visit.request.method == "POST":
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         revoke_api_key(principal=visit.principal, prefix=prefix)
         messages.success(visit.request, _("Revoked. Its next request is refused."))
         return HttpResponseRedirect(visit.url("api-key", prefix))
     context = {"key": found, "badge": key_badge(found.status)}
     return render_page(visit.request, "govern/revoke_key.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@in_tenant(*APPOINTING)
+def quota(visit: Visit, prefix: str) -> HttpResponse:
+    found = find_api_key(visit.principal.tenant_id, prefix)
+    now = {name: getattr(found.quota, name) for name in ("writes", "bytes", "subjects")}
+    initial = {**now, "window_seconds": found.quota.window_seconds, "once": new_once()}
+    form = QuotaForm(posted(visit.request), initial=initial, key=found)
+    if form.is_bound and form.is_valid() and found.status == "active":
+
+        def act() -> str:
+            set_key_quota(principal=visit.principal, prefix=prefix, quota=form.quota())
+            messages.success(visit.request, _("Saved. It holds from the key's next request."))
+            return visit.url("api-key", prefix)
+
+        must_be_proved(visit)
+        return sent_once(visit, act)
+    status = 422 if form.errors else 200
+    context = {"key": found, "form": form, "badge": key_badge(found.status)}
+    return render_page(visit.request, "govern/key_quota.html", context, status=status)
 
 
 def _shown_once(visit: Visit, make: Callable[[], NewKey]) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from corrections.forms_admin import MembersFilter, NewMemberForm, RoleForm
 from corrections.htmx import render_page
 from corrections.paging import address, chips, place_of, posted
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.names import names_of
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.change_role import change_role
@@ -60,7 +60,8 @@ def new_member(visit: Visit) -> HttpResponse:
     )
     if form.is_bound and form.is_valid():
         given = form.cleaned_data
-        answer = proof_wanted(visit) or _saved(
+        must_be_proved(visit)
+        answer = _saved(
             visit,
             form,
             lambda: (
@@ -86,7 +87,8 @@ def member(visit: Visit, member_id: Any) -> HttpResponse:
     form = RoleForm(posted(visit.request), initial=initial, is_owner=visit.may("owner"))
     if form.is_bound and form.is_valid():
         given = form.cleaned_data
-        answer = proof_wanted(visit) or _saved(
+        must_be_proved(visit)
+        answer = _saved(
             visit,
             form,
             lambda: (
@@ -111,9 +113,7 @@ def end(visit: Visit, member_id: Any) -> HttpResponse:
     found = find_member(visit.principal.tenant_id, member_id)
     refusal: DomainError | None = None
     if visit.request.method == "POST":
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         try:
             with transaction.atomic():
                 end_membership(principal=visit.principal, member_id=found.id)

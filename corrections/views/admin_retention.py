@@ -13,17 +13,17 @@ from corrections.forms_retention import RuleForm, TypeForm
 from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
 from corrections.paging import address
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.names import names_of
 from corrections.queries.retention_rules import type_rules
-from corrections.retention_words import ladder_in_general, window_words
+from corrections.retention_words import ladder_in_general, type_words, window_words
 from corrections.views.admin_holds import position
 from corrections.visit import APPOINTING, GOVERNING, Visit, in_tenant
 from memory.actions.set_retention import RetentionSettings, retention_settings, set_retention
 from memory.actions.set_type_retention import set_type_retention
 from memory.api.pagination import make_cursor
 from memory.queries.sweeps import past_sweeps
-from memory.retention import Simulation, simulate
+from memory.retention import Simulation, default_windows, simulate
 from memory.type_policy import type_policy
 
 RULES_A_PAGE = 40
@@ -102,9 +102,7 @@ def preview(visit: Visit) -> HttpResponse:
         return _rule_page(visit, form, type, status=422)
     if visit.request.method != "POST":
         return _preview_page(visit, form)
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    must_be_proved(visit)
     with transaction.atomic():
         _lock(visit)
         before, after, simulation = _looked_at(visit, form)
@@ -181,13 +179,20 @@ def _save(visit: Visit, form: RuleForm, after: RetentionSettings) -> str:
     return visit.url("retention")
 
 
+def _in_words(visit: Visit, form: RuleForm, one: RetentionSettings) -> str:
+    if not form.cleaned_data["type"]:
+        return window_words(one.keep_days, one.delete_after_days)
+    default = window_words(*default_windows(visit.principal.tenant_id))
+    return type_words(one.keep_days, one.delete_after_days, default)
+
+
 def _preview_page(visit: Visit, form: RuleForm, *, has_changed: bool = False) -> HttpResponse:
     before, after, simulation = _looked_at(visit, form)
     given = visit.request.GET.urlencode()
     context = {
         "type": form.cleaned_data["type"],
-        "before": window_words(before.keep_days, before.delete_after_days),
-        "after": window_words(after.keep_days, after.delete_after_days),
+        "before": _in_words(visit, form, before),
+        "after": _in_words(visit, form, after),
         "grace": (before.grace_days, after.grace_days)
         if before.grace_days != after.grace_days
         else None,

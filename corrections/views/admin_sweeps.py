@@ -13,7 +13,7 @@ from corrections.actions.switch_sweeping import switch_sweeping
 from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
 from corrections.paging import address
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.names import names_of
 from corrections.retention_words import rule_words, sweep_badge
 from corrections.views.admin_holds import position
@@ -120,9 +120,8 @@ def dry_run(visit: Visit) -> HttpResponse:
 def switch(visit: Visit) -> HttpResponse:
     """Stopping needs nothing more; going on destroys again, so it asks who it is."""
     is_off = visit.request.POST.get("sweeping") == "off"
-    wanted = None if is_off else proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    if not is_off:
+        must_be_proved(visit)
     if switch_sweeping(principal=visit.principal, is_off=is_off):
         said = _("No sweep destroys anything now.") if is_off else _("Sweeps go on.")
         messages.success(visit.request, said)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from corrections.forms_webhooks import ReplayForm
 from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.views.admin_webhooks import show_secret, webhook_page
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.keep_webhooks import (
@@ -62,9 +62,7 @@ test_webhook.__test__ = False  # type: ignore[attr-defined]  # a page, whatever 
 def webhook_secret(visit: Visit, webhook_id: UUID) -> HttpResponse:
     """Ask first, then give another secret and show it this once."""
     found = find_webhook(visit.principal.tenant_id, webhook_id)
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    must_be_proved(visit)
     if visit.request.method == "GET":
         context = {"webhook": found, "secret": None, "once": new_key()}
         return render_page(visit.request, "govern/webhook_secret.html", context)
@@ -85,9 +83,7 @@ def delete_webhook(visit: Visit, webhook_id: UUID) -> HttpResponse:
     found = find_webhook(visit.principal.tenant_id, webhook_id)
     if visit.request.method == "GET":
         return render_page(visit.request, "govern/webhook_remove.html", {"webhook": found})
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    must_be_proved(visit)
     remove_webhook(principal=visit.principal, webhook_id=webhook_id)
     messages.success(visit.request, _("Removed."))
     return HttpResponseRedirect(visit.url("webhooks"))

@@ -14,7 +14,7 @@ from corrections.forms_webhooks import DeliveriesFilter, ReplayForm, WebhookForm
 from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
 from corrections.paging import address, chips
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.visit import APPOINTING, Visit, in_tenant
 from corrections.webhook_words import DELIVERY_STATES, EVENT_WORDS, FAILURES, WEBHOOK_STATES
 from corrections.words import Badge
@@ -77,9 +77,7 @@ def new_webhook(visit: Visit) -> HttpResponse:
     request = visit.request
     form = WebhookForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         told: list[tuple[WebhookView, str]] = []
 
         def register() -> str:
@@ -110,9 +108,7 @@ def edit_webhook(visit: Visit, webhook_id: UUID) -> HttpResponse:
     initial = {"name": found.name, "url": found.url, "events": found.events}
     form = WebhookForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_bound and form.is_valid():
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         try:
             with transaction.atomic():
                 change_webhook(

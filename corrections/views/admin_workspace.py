@@ -11,7 +11,7 @@ from corrections.actions.set_cooling_off import set_cooling_off, set_hours_of
 from corrections.actions.set_undo_window import set_undo_window, undo_hours_of
 from corrections.forms import WorkspaceForm
 from corrections.htmx import render_page
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.visit import APPOINTING, Visit, in_tenant
 from memory.actions.set_log_ids import pseudonymises_log_ids, set_log_ids
 
@@ -30,9 +30,7 @@ def workspace(visit: Visit) -> HttpResponse:
         },
     )
     if request.method == "POST" and form.is_valid():
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         _save(visit, form.cleaned_data)
         messages.success(request, _("Saved."))
         return HttpResponseRedirect(request.path)

@@ -9,7 +9,7 @@ from corrections.actions.export_access_log import LINES_MAX, export_access_log
 from corrections.forms import AccessExportForm, AccessFilter
 from corrections.htmx import render_page
 from corrections.paging import address, chips
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.access_log import ACTS, Access, AccessWanted, accesses, count_of_accesses
 from corrections.queries.names import names_of
 from corrections.views.audit_export import file_response
@@ -78,9 +78,7 @@ def export_access(visit: Visit) -> HttpResponse:
     filter_form, wanted = _filter(request)
     form = AccessExportForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        proof = proof_wanted(visit)
-        if proof is not None:
-            return proof
+        must_be_proved(visit)
         given = form.cleaned_data
         file = export_access_log(
             principal=visit.principal,

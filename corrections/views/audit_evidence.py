@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from corrections.forms import ReasonForm
 from corrections.htmx import render_page
 from corrections.paging import address
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.access_log import Access, AccessWanted, accesses
 from corrections.queries.evidence import estimated_bytes
 from corrections.queries.names import names_of
@@ -37,8 +37,8 @@ def evidence(visit: Visit, run_id: str) -> HttpResponseBase:
     form = ReasonForm(request.POST if request.method == "POST" else None)
     is_too_long = facts.entry_count > ENTRIES_MAX
     if request.method == "POST" and form.is_valid() and not is_too_long:
-        wanted = proof_wanted(visit)
-        return wanted or _bundle(visit, run_id, form.cleaned_data["reason"])
+        must_be_proved(visit)
+        return _bundle(visit, run_id, form.cleaned_data["reason"])
     found = accesses(
         visit.principal,
         AccessWanted(act="evidence.exported", run_id=run_id),

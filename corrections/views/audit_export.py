@@ -7,7 +7,7 @@ from corrections.actions.export_entries import ENTRIES_MAX, Export, export_run
 from corrections.forms import EntriesFilter, ExportForm
 from corrections.htmx import render_page
 from corrections.paging import chips
-from corrections.proof import proof_wanted
+from corrections.proof import must_be_proved
 from corrections.queries.run_entries import count_of_entries, run_facts
 from corrections.visit import GOVERNING, Visit, in_tenant
 from memory.errors import LogNotFound
@@ -24,9 +24,7 @@ def export(visit: Visit, run_id: str) -> HttpResponse:
     given = filter_form.wanted()
     form = ExportForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         return file_response(
             export_run(
                 principal=visit.principal,

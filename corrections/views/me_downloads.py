@@ -7,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 from corrections.actions.export_memory import ROWS_MAX, export_memory
 from corrections.forms import DownloadForm
 from corrections.htmx import render_page
-from corrections.proof import is_proved, needs_account, proof_wanted
+from corrections.proof import is_proved, must_be_proved, needs_account
 from corrections.queries.about_me import counts_about_me
 from corrections.visit import Visit, in_tenant
 
@@ -20,9 +20,7 @@ def downloads(visit: Visit) -> HttpResponseBase:
         return needs_account(visit)
     form = DownloadForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        wanted = proof_wanted(visit)
-        if wanted is not None:
-            return wanted
+        must_be_proved(visit)
         made = export_memory(principal=visit.principal, format=form.cleaned_data["format"])
         response = FileResponse(
             made.file, as_attachment=True, filename=made.name, content_type=made.content_type

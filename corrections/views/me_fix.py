@@ -3,18 +3,19 @@
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from corrections.acting import conflict, done_once, own_record, receipt_url
 from corrections.forms import FixForm
 from corrections.htmx import render_page
 from corrections.once import new_key
-from corrections.proof import needs_account, proof_wanted
+from corrections.proof import must_be_proved, needs_account
 from corrections.queries.affected import SHOWN_MOST, Widening, is_still, widening_of
 from corrections.remembered import key_words, remembered, scope_words, value_of, value_words
 from corrections.visit import Visit, in_tenant
 from memory.actions.act_on_route import Form, act_on_route
-from memory.errors import DomainError
+from memory.errors import DomainError, LegalHoldActive
 from memory.records.bindings import read_context
 from memory.records.correction_target import Correction
 from memory.records.record import Record
@@ -94,11 +95,12 @@ def widen(visit: Visit, record_id: str) -> HttpResponse:
     seal = request.POST.get("seal")
     if seal is None:
         return _preview(visit, record, form, widening)
-    if not is_still(widening, seal) or request.POST.get("count") != str(len(widening.affected)):
-        return _preview(visit, record, form, widening, has_changed=True)
-    wanted = proof_wanted(visit)
-    if wanted is not None:
-        return wanted
+    if not is_still(widening, seal):
+        return _preview(visit, record, form, widening, refused=_changed())
+    if request.POST.get("count", "").strip() != str(len(widening.affected)):
+        miscounted = _("That is not how many will stop being used. Nothing was saved. Look again:")
+        return _preview(visit, record, form, widening, refused=miscounted)
+    must_be_proved(visit)
     given = form.cleaned_data
 
     def act() -> str:
@@ -117,8 +119,16 @@ def widen(visit: Visit, record_id: str) -> HttpResponse:
         )
         return receipt_url(visit, acted.receipt, record)
 
-    return done_once(
-        visit, act, lambda error: _preview(visit, record, form, widening, has_changed=True)
+    def refused(error: DomainError) -> HttpResponse:
+        told = conflict(visit, error)["error"] if isinstance(error, LegalHoldActive) else _changed()
+        return _preview(visit, record, form, widening, refused=told)
+
+    return done_once(visit, act, refused)
+
+
+def _changed() -> str:
+    return _(
+        "What would change is not what you were shown any more. Nothing was saved. Look again:"
     )
 
 
@@ -128,7 +138,7 @@ def _preview(
     form: FixForm,
     widening: Widening,
     *,
-    has_changed: bool = False,
+    refused: str = "",
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "memory": remembered(record),
@@ -142,8 +152,8 @@ def _preview(
             for one in widening.affected[:SHOWN_MOST]
         ],
         "untouched": widening.untouched,
-        "has_changed": has_changed,
+        "refused": refused,
         "applies": scope_words(record.level, record.bindings),
     }
-    status = 409 if has_changed else 200
+    status = 409 if refused else 200
     return render_page(visit.request, "me/widen.html", context, status=status)

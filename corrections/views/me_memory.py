@@ -15,7 +15,13 @@ from corrections.htmx import render_page
 from corrections.once import new_key
 from corrections.paging import address, chips
 from corrections.pretty import laid_out
-from corrections.queries.my_memory import MemoryFilters, my_memory, my_states, surroundings
+from corrections.queries.my_memory import (
+    MemoryFilters,
+    my_memory,
+    my_states,
+    set_aside,
+    surroundings,
+)
 from corrections.queries.names import names_of
 from corrections.remembered import (
     LIVE_STATES,
@@ -25,11 +31,12 @@ from corrections.remembered import (
     state_badge,
     value_words,
 )
+from corrections.templatetags.shown import on_day
 from corrections.visit import Visit, in_tenant
 from corrections.words import DECISIONS
 from memory.actions.switch_inferences import may_be_inferred_about
 from memory.api.pagination import make_cursor, read_cursor
-from memory.errors import BadInput, LogNotFound
+from memory.errors import BadInput, LogNotFound, RecordNotFound
 from memory.log_entry import StoredEntry
 from memory.queries.record_history import PastAct, record_history
 from memory.queries.run_log import entry_by_id
@@ -109,23 +116,30 @@ def _parts(request: HttpRequest, states: dict[str, int]) -> list[Part]:
 @require_GET
 @in_tenant()
 def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
-    record = correctable_record(visit, record_id)
+    try:
+        record = correctable_record(visit, record_id)
+    except RecordNotFound:
+        return _set_aside(visit, record_id)
     routes = routes_named(visit.principal, [record.route])
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)
     quoted = quoted_entry(visit, record.evidence_ref)
+    is_disputed = any(at == record.disputed_at for _said, at in around.statements)
     people = [*(act.actor for act in history), *(use.writer for use in around.uses)]
     context = {
         "memory": remembered(record),
         "record": record,
         "uses": [(use, DECISIONS.get(use.decision, use.decision)) for use in around.uses],
-        "statements": around.statements,
+        "statements": [said for said, _at in around.statements],
         "quoted": quoted,
         "quote": quote_of(quoted),
         "past": [past_act(act) for act in history],
         "names": names_of(visit.principal, people),
         "derived": [(one, key_words(key)) for one, key in around.derived],
-        "parents": record.derived_from,
+        "parents": [
+            (one, key_words(around.parents[one]) if one in around.parents else None)
+            for one in record.derived_from
+        ],
         "ladder": ladder(record),
         "routes": [
             (route, route.url(visit.slug, record.id) if route.url_template else None)
@@ -133,10 +147,18 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
             if route.audience == "person"
             and (route.is_built_in or route.name == record.route)
             and not (route.name == "confirm" and record.confirmed_at is not None)
+            and not (route.name == "dispute" and is_disputed)
         ],
         "once": new_key(),
     }
     return render_page(visit.request, "me/memory_detail.html", context)
+
+
+def _set_aside(visit: Visit, record_id: str) -> HttpResponse:
+    """What the reader said is not about them: that it is looked into, and the way back; nothing of what it says."""
+    record, number = set_aside(visit.principal, record_id)
+    context = {"memory": remembered(record), "number": number}
+    return render_page(visit.request, "me/set_aside.html", context)
 
 
 def quoted_entry(visit: Visit, entry_id: str) -> StoredEntry | None:
@@ -191,13 +213,20 @@ def past_act(act: PastAct) -> dict[str, Any]:
     }
 
 
+def _held_words(record: Record) -> str:
+    if not record.hold_count:
+        return _("none")
+    is_sealed = record.value_text is None and record.authority != "policy"
+    return _("yes, a copy is kept sealed") if is_sealed else _("yes, as long as the hold lasts")
+
+
 def ladder(record: Record) -> list[tuple[str, str, bool]]:
     """Why it is kept: each step of the ladder in order, what it says here, and which one decides."""
     is_gone = record.status == "deleted"
     is_held = record.hold_count > 0
     ends = record.valid_until
     steps = [
-        (_("Legal hold"), _("yes, a copy is kept sealed") if is_held else _("none"), is_held),
+        (_("Legal hold"), _held_words(record), is_held),
         (
             _("Asked to be forgotten"),
             _("yes") if is_gone else _("no"),
@@ -205,7 +234,7 @@ def ladder(record: Record) -> list[tuple[str, str, bool]]:
         ),
         (
             _("Last day"),
-            ends.isoformat() if ends else _("none"),
+            on_day(ends) if ends else _("none"),
             bool(ends) and not is_held and not is_gone,
         ),
     ]

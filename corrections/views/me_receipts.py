@@ -37,7 +37,7 @@ def receipt_page(visit: Visit, number: str, *, error: DomainError | None = None)
     """The receipt; with an error, what could not be undone and why."""
     found, key = my_receipt(visit.principal, number)
     ids = [*found.before_ids, *found.after_ids]
-    values = values_shown(visit.principal, ids, set_aside=True)
+    values = values_shown(visit.principal, ids)
     before, scope = found.state_before, json.loads(found.scope_text)
     routes = routes_named(visit.principal, [found.route])
     now = timezone.now()

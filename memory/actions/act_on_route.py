@@ -15,6 +15,7 @@ from memory.actions.confirm_record import active_record, confirm_record
 from memory.actions.correct import correct
 from memory.actions.forget_record import ForgottenRecord, forget_record
 from memory.errors import (
+    AlreadyDisputed,
     BadInput,
     EvidenceUnresolved,
     PermissionDenied,
@@ -40,7 +41,13 @@ from memory.records.ending import (
 from memory.records.guard import check_record_write
 from memory.records.pending import put_off
 from memory.records.person_word import speaks_for
-from memory.records.receipts import Receipt, new_number, undo_deadline, write_receipt
+from memory.records.receipts import (
+    Receipt,
+    new_number,
+    standing_dispute,
+    undo_deadline,
+    write_receipt,
+)
 from memory.records.record import Record
 from memory.records.routes import BUILT_IN, Route, find_route
 from memory.records.store import (
@@ -184,6 +191,10 @@ def _with_effect(
                 key=record.key,
             )
         )
+    if name == "dispute" and (before := standing_dispute(act.tenant_id, record)) is not None:
+        if before.statement != form.fields.get("statement"):
+            raise AlreadyDisputed(receipt=before.number)
+        return Acted(record=record, receipt=before, values={record.id: record.value_text})
     number, until = new_number(), undo_deadline(act.tenant_id, act.at)
     undo = None if until is None else Undo(number, until)
     effect = effect_of(act, record, form, number, undo)
@@ -247,11 +258,21 @@ def _wrong_person(act: Act, record: Record, form: Form, number: str, undo: Undo 
 
 
 def _dispute(act: Act, record: Record, form: Form, number: str, undo: Undo | None) -> _Effect:
-    """Agents ask until somebody decides; what was derived from it is no more trusted."""
+    """Agents ask until somebody decides; what was derived from it is no more trusted. One statement stands at a time, and
+    what was disputed for itself stays so."""
     statement = form.fields.get("statement")
     if not statement:
         raise BadInput.at("/statement", "is required")
-    found = descendants(act.tenant_id, record.id)
+    below = descendants(act.tenant_id, record.id)
+    for_themselves = {
+        one.id
+        for one in find_records(
+            act.tenant_id,
+            "r.id = ANY(%(ids)s::text[]) AND r.disputed_at IS NOT NULL",
+            {"ids": [one.id for one in below if one.id != record.id]},
+        )
+    }
+    found = [one for one in below if one.id not in for_themselves]
     update_records(act.tenant_id, [one.id for one in found], act.at, disputed_at=act.at)
     return _Effect(_main_first(record, ended(found, "active")), found, statement=statement)
 

@@ -55,6 +55,7 @@ STATUS: dict[str, int] = {
     "erasure-not-found": 404,
     "method-not-allowed": 405,
     "record-changed": 409,
+    "already-disputed": 409,
     "id-reused": 409,
     "forgotten": 409,
     "retired": 409,

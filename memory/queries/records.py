@@ -110,24 +110,18 @@ def _as_it_was(record: Record) -> Record:
     return replace(record, status="active", superseded_by=None, ended_at=None)
 
 
-def values_shown(
-    principal: Principal, record_ids: Sequence[str], *, set_aside: bool = False
-) -> dict[str, str]:
-    """By record id: canonical texts of the values that are still there, for who may read them.
-
-    `set_aside`: of what was said to be about somebody else, too; as its person sees it.
-    """
+def values_shown(principal: Principal, record_ids: Sequence[str]) -> dict[str, str]:
+    """By record id: canonical texts of the values that are still there, for who may read them; none of what was said to be
+    about somebody else."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT v.record_id, v.value_text FROM record_value v "
             "JOIN memory_record r ON r.tenant_id = v.tenant_id AND r.id = v.record_id "
             "WHERE v.tenant_id = %(tenant)s::uuid AND v.record_id = ANY(%(ids)s::text[]) "
-            "AND (r.review IS NULL OR r.review = 'withdrawn' AND %(set_aside)s::bool) "
-            f"AND NOT {value_is_over('r')}",
+            f"AND r.review IS NULL AND NOT {value_is_over('r')}",
             {
                 "tenant": principal.tenant_id,
                 "ids": list(record_ids),
-                "set_aside": set_aside,
                 "today": today_of(principal),
             },
         )

@@ -194,11 +194,21 @@ def latest_receipt(tenant_id: UUID, record_id: str) -> Receipt | None:
     return _one(tenant_id, "record_id = %s::text ORDER BY made_at DESC, number LIMIT 1", record_id)
 
 
-def _one(tenant_id: UUID, condition: str, parameter: str) -> Receipt | None:
+def standing_dispute(tenant_id: UUID, record: Record) -> Receipt | None:
+    """The receipt of what the record's person said against it, as long as nobody decided on it or undid it."""
+    return _one(
+        tenant_id,
+        "record_id = %s::text AND route = 'dispute' AND undone_at IS NULL AND made_at = %s::timestamptz",
+        record.id,
+        record.disputed_at,
+    )
+
+
+def _one(tenant_id: UUID, condition: str, *parameters: str | datetime | None) -> Receipt | None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {_TABLE_COLUMNS} FROM receipt WHERE tenant_id = %s::uuid AND {condition}",
-            [tenant_id, parameter],
+            [tenant_id, *parameters],
         )
         row = cursor.fetchone()
     if row is None:

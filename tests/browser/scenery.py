@@ -156,6 +156,7 @@ def scenery(kit: TenantKit) -> Scenery:
         "keys-none-ended": (admin, "admin/keys/?status=ended"),
         "key": (admin, f"admin/keys/{agent_prefix}/"),
         "key-new": (admin, "admin/keys/new"),
+        "key-quota": (admin, f"admin/keys/{agent_prefix}/quota"),
         "key-rotate": (admin, f"admin/keys/{agent_prefix}/rotate"),
         "key-revoke": (admin, f"admin/keys/{agent_prefix}/revoke"),
         "members": (admin, "admin/members/"),

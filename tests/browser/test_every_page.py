@@ -1,24 +1,17 @@
 """Every page, in both themes, narrow and wide, in both directions: accessible, never wider than the screen, without errors."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.utils import translation
 
 from tests.browser.conftest import Visitor, Windows
+from tests.browser.looking import EXPECTED_FAILURES, problems_of
 from tests.browser.scenery import scenery
 from tests.builders import TenantKit
 
 pytestmark = pytest.mark.browser
 
-RULES = {
-    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]},
-    "resultTypes": ["violations"],
-}
-EXPECTED_FAILURES = ["status of 403", "status of 404"]
 NIGHTLY = pytest.mark.full
 
 
@@ -50,34 +43,15 @@ def test_every_page_is_accessible_and_fits(
 ) -> None:
     settings.LANGUAGE_CODE = language
     translation.activate(language)
-    made, axe = scenery(kit), Axe()
-    shots = os.environ.get("KINDMEM_SHOTS")
+    made = scenery(kit)
     views: dict[int, Visitor] = {}
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     for name, (reader, path) in list(made.pages.items())[share]:
         if reader.user_id not in views:
             views[reader.user_id] = windows.of(reader, theme=theme, width=width)
         view = views[reader.user_id]
         view.allowed = EXPECTED_FAILURES
         page = view.open(path)
-        report = axe.run(page, options=RULES)
-        problems = [
-            f"{one['id']}: {node['html'][:160]}"
-            for one in report.response["violations"]
-            for node in one["nodes"]
-        ]
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            problems.append("is wider than the screen")
-        if page.locator("h1").count() != 1:
-            problems.append("has no single h1")
-        if page.locator("html").get_attribute("dir") != ("rtl" if language == "ar" else "ltr"):
-            problems.append("has the wrong direction")
-        if problems:
+        if problems := problems_of(page, name, theme=theme, width=width, language=language):
             found[name] = problems
-        if shots:
-            folder = Path(shots)
-            folder.mkdir(parents=True, exist_ok=True)
-            page.screenshot(
-                path=str(folder / f"{name}-{theme}-{width}-{language}.png"), full_page=True
-            )
     assert not found

@@ -28,9 +28,10 @@ from memory.tenancy import tenant_context
 from tests.builders import TenantKit
 from tests.commands.commands import answered, told
 from tests.conftest import test_cluster
-from tests.lifecycle.facts import count, write
+from tests.lifecycle.facts import age, count, write
 from tests.lifecycle.test_erasure import ANN, CANARY, plant, rows_that_say
 from tests.lifecycle.test_holds import place
+from tests.lifecycle.test_sweep import sweep
 from tests.pages.people import person
 from tests.records.builders import body_of, refusal
 
@@ -157,6 +158,24 @@ def test_a_hold_placed_after_the_backup_holds_again_by_whom_and_since_when_it_wa
             assert (again.placed_by, again.placed_at) == (hold.placed_by, hold.placed_at)
         admin = live_acme.client("admin", may=("read", "write", "tenant-wide"))
         refusal(admin.delete(f"/v1/memory/facts/{fact.id}"), 409, "legal-hold")
+
+
+def test_what_was_held_before_the_backup_is_held_after_the_restore_and_no_sweep_takes_it(
+    live_acme: TenantKit, elsewhere: Switch, tmp_path: Path
+) -> None:
+    """U13."""
+    write(live_acme, id="held", content="held")
+    write(live_acme, id="free", content="free")
+    place(live_acme, fact_ids=("held",))
+    age(live_acme, "held", "free")
+    out = backed_up(tmp_path)
+    assert (sweep(live_acme).destroyed, count(live_acme, "fact")) == (1, 1)
+    with elsewhere():
+        assert of(live_acme, answered("restore", str(out)))["holds"] == 0
+        assert count(live_acme, "fact") == 2
+        swept = sweep(live_acme)
+        assert (swept.held, swept.destroyed) == (1, 1)
+        assert count(live_acme, "fact", "id = 'held' AND hold_count = 1") == 1
 
 
 def release(kit: TenantKit, hold_id: str) -> None:

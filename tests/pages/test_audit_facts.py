@@ -14,6 +14,7 @@ from tests.builders import TenantKit, make_tenant
 from tests.facts.shapes import at, written
 from tests.pages.people import Person, person, text_of
 from tests.pages.test_my_facts import fact_about, superseded
+from tests.records.builders import a_record, body_of
 
 
 @pytest.fixture
@@ -53,6 +54,26 @@ def test_an_auditor_reads_what_it_says_only_after_a_reveal_that_is_logged(
     log = auditor.get("audit/access/", {"act": "fact.revealed"}).content.decode()
     assert f'href="/t/acme/{page}"' in log
     assert "A person complained" in text_of(auditor.get("audit/access/"))
+
+
+def test_over_the_api_an_auditor_reads_facts_whole_and_records_and_entries_without_their_words(
+    acme: TenantKit,
+) -> None:
+    fact = fact_about(acme, {"city": "Rome"})["id"]
+    app, auditor = acme.client("app", users=["ann"]), acme.client("auditor")
+    record = body_of(app.post("/v1/memory/records", a_record("aisle")), 201)["id"]
+    entry = {
+        "id": "said",
+        "kind": "user-message",
+        "scope": {"userId": "ann"},
+        "payload": {"text": "aisle"},
+    }
+    body_of(app.post("/v1/memory/runs/r/log", entry), 201)
+    assert body_of(auditor.get(f"/v1/memory/facts/{fact}"), 200)["content"] == {"city": "Rome"}
+    for path in (f"/v1/memory/records/{record}", "/v1/memory/log/said"):
+        told = body_of(auditor.get(path), 200)
+        assert told["meta"]["masked"] is True
+        assert "aisle" not in str(told)
 
 
 def test_a_reveal_is_its_readers_own_of_that_fact_and_ends_after_a_quarter_of_an_hour(

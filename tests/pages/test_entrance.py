@@ -116,6 +116,16 @@ def test_pages_carry_the_strict_policy_and_stay_in_no_cache(acme: TenantKit) -> 
     assert "HX-Request" in answer["Vary"]
 
 
+def test_an_address_that_is_only_for_a_form_says_so_to_whoever_opens_it(acme: TenantKit) -> None:
+    ann = person(acme, "person", subject="ann")
+    answer = ann.get("switch")
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert "This address is for a form" in text_of(answer)
+    assert "Content-Security-Policy" in answer
+    told = ann.get("switch", headers={"Accept": "application/json"})
+    assert told.json()["error"]["code"] == "method-not-allowed"
+
+
 def test_a_form_with_an_old_token_keeps_what_was_typed_and_never_a_password(
     acme: TenantKit,
 ) -> None:

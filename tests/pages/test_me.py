@@ -71,7 +71,7 @@ def test_what_begins_on_a_later_day_says_so_beside_what_holds_until_then(ann: Pe
     later = remember(ann.kit, "window", valid_from="2099-01-31")
     shown = text_of(ann.get("memory/"))
     assert "aisle" in shown
-    assert "from 2099-01-31" in shown
+    assert "from 31 Jan 2099" in shown
     assert "from its first day on" in text_of(ann.get(f"memory/{later}/"))
 
 

@@ -102,6 +102,30 @@ def test_a_rule_of_a_type_changes_nothing_else_that_is_declared(
         assert type_policy(acme.id, "mail").keep_days is None
 
 
+def test_taking_a_rule_away_says_what_decides_instead_and_that_nothing_is_destroyed(
+    acme: TenantKit, admin: Person
+) -> None:
+    """U16."""
+    written_before(acme, "old", type="mail", hours=2400)
+    saved(admin, "keep_days=300")
+    assert saved(admin, "type=mail&keep_days=200&delete_after_days=900").status_code == 302
+    edited = admin.get(f"{RULE}?type=mail").content.decode()
+    assert 'value="200"' in edited
+    assert "Both empty: no rule of its own" in edited
+    said = text_of(admin.get(f"{PREVIEW}?type=mail")).replace("&#x27;", "'")
+    assert "before: − kept for at least 200 days, destroyed after 900 days" in said
+    assert (
+        "after: + no rule of its own; the workspace's default decides: kept for 300 days, then destroyed"
+        in said
+    )
+    assert "The next sweep destroys nothing that it would not destroy anyway" in said
+    assert "can't be undone" not in said
+    assert saved(admin, "type=mail").status_code == 302
+    assert "No type has a rule of its own" in text_of(admin.get("admin/retention/"))
+    assert value(acme, "SELECT expires_at - created_at FROM fact") == timedelta(days=300)
+    assert sweep(acme).destroyed == 0
+
+
 def test_the_default_is_saved_and_the_switch_of_sweeping_stays(
     acme: TenantKit, admin: Person
 ) -> None:

@@ -212,6 +212,35 @@ def test_what_is_disputed_is_asked_until_undone(app: Memory, agent: Memory) -> N
     assert copy["id"]
 
 
+def test_disputing_again_makes_no_second_statement(app: Memory) -> None:
+    record = app.remember("aisle")
+    first = act(app, record["id"], "dispute", statement="I never said that.")["receipt"]
+    again = act(app, record["id"], "dispute", statement="I never said that.")["receipt"]
+    assert again == first
+    path = f"{RECORDS}/{record['id']}/routes/dispute"
+    for form in ({"statement": "Not at all."}, {}):
+        details = refusal(app.client.post(path, form), 409, "already-disputed")
+        assert details == {"receipt": first["number"]}
+    assert app.explain(record["id"])["statements"] == ["I never said that."]
+    undo(app, first["number"])
+    act(app, record["id"], "dispute", statement="Not at all.")
+    assert app.explain(record["id"])["statements"] == ["Not at all."]
+
+
+def test_what_is_disputed_for_itself_stays_so_when_the_dispute_of_its_source_is_undone(
+    app: Memory, agent: Memory
+) -> None:
+    source = app.remember("aisle")
+    copy = app.remember(
+        "B-1", key="k.copy", source_type="system_record", derived_from=[source["id"]]
+    )
+    act(app, copy["id"], "dispute", statement="Another flight.")
+    of_source = act(app, source["id"], "dispute", statement="I never said that.")
+    undo(app, of_source["receipt"]["number"])
+    assert agent.recall()["decision"] == "apply"
+    assert agent.recall("k.copy")["reason"] == "disputed"
+
+
 def test_the_forget_route_can_be_undone_until_its_deadline_with_what_went_along(
     app: Memory, agent: Memory
 ) -> None:

@@ -130,6 +130,7 @@ class RouteOfRecord(ApiView):
             "route-not-found",
             "route-external",
             "record-changed",
+            "already-disputed",
             "instance-unnamed",
             "policy-not-correctable",
             "invariant-violated",
