@@ -562,12 +562,12 @@ class LogDamaged(DomainError):
 
 @dataclass(eq=False)
 class SealRefused(DomainError):
-    """`reason`: checkpoint, anchor, restored or leaf; `size`: the tree size, or leaf, at which it shows."""
+    """`reason`: checkpoint, anchor, restored, lost or leaf; `size`: the tree size, or leaf, at which it shows."""
 
     code = "seal-refused"
     message = (
         "The stored log of seals is not what was signed or anchored, so nothing was sealed. Verify the tenant's log; after a "
-        "restore from an older backup run restore_epoch."
+        "restore from an older backup, or where the anchor file is lost and no copy of it can be put back, run restore_epoch."
     )
     reason: str
     size: int

@@ -10,6 +10,7 @@ from django.utils import timezone
 from memory.access import Principal
 from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
 from memory.integrity.cosignatures import time_of
+from memory.integrity.sealed_log import SEALS_RUN
 from memory.integrity.timestamps import PLACE, stamped_at
 
 # Those who govern read every run; the reader's zone says what a day is.
@@ -22,12 +23,12 @@ FROM run_head h LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.
 WHERE h.tenant_id = %(tenant)s::uuid AND h.first_at >= %(since)s::timestamptz
 GROUP BY 1
 """
-# A run that was removed with its head shows only in what was found of it.
+# A run that was removed with its head shows only in what was found of it; the log of seals has none.
 _GONE = """
-SELECT v.run_id FROM run_verification v
-WHERE v.tenant_id = %(tenant)s::uuid AND v.state = 'tampered'
+SELECT v.run_id, v.state, v.first_bad_sequence FROM run_verification v
+WHERE v.tenant_id = %(tenant)s::uuid AND (v.state = 'tampered' OR v.run_id = 'kindmem.seals' AND v.state = 'unanchored')
   AND NOT EXISTS (SELECT FROM run_head h WHERE h.tenant_id = v.tenant_id AND h.run_id = v.run_id)
-ORDER BY v.run_id LIMIT 20
+ORDER BY v.run_id <> 'kindmem.seals', v.run_id LIMIT 21
 """
 # What each witness and each time stamp authority signed last.
 _OUTSIDE = """
@@ -65,6 +66,14 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
+class SealsFound:
+    """What is wrong with the log of seals itself: `tampered` or `unanchored`, and the leaf at which it shows."""
+
+    state: str
+    leaf: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChainHealth:
     """`days`: each of the period, the newest first. `gone`: ids of runs that seals know and the log does not."""
 
@@ -72,6 +81,7 @@ class ChainHealth:
     gone: list[str]
     checkpoint: StoredCheckpoint | None
     outside: list[Outside]
+    seals: SealsFound | None = None
 
     @property
     def runs(self) -> int:
@@ -99,13 +109,17 @@ def chain_health(principal: Principal, *, today: date, days: int) -> ChainHealth
         cursor.execute(_DAYS, parameters)
         found = {row[0]: Day(*row) for row in cursor.fetchall()}
         cursor.execute(_GONE, parameters)
-        gone = [row[0] for row in cursor.fetchall()]
+        headless = cursor.fetchall()
         newest = stored_checkpoints(cursor, principal.tenant_id, limit=1)
         cursor.execute(_OUTSIDE, parameters)
         outside = [_outside(*row) for row in cursor.fetchall()]
     each = (today - timedelta(days=ago) for ago in range(days))
     return ChainHealth(
-        [found.get(day, Day(day)) for day in each], gone, newest[0] if newest else None, outside
+        [found.get(day, Day(day)) for day in each],
+        [row[0] for row in headless if row[0] != SEALS_RUN],
+        newest[0] if newest else None,
+        outside,
+        next((SealsFound(*row[1:]) for row in headless if row[0] == SEALS_RUN), None),
     )
 
 

@@ -25,6 +25,7 @@ from memory.models.log import RESERVED_RUN_PREFIX
 
 _REASON = re.compile("[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 _NAMED_AT_MOST = 100
+"""Entries that one act of governance names."""
 
 _FIND = """
 SELECT e.run_id, e.sequence, e.id, e.hash_version, e.scope_text FROM log_entry e
@@ -37,10 +38,16 @@ _LOCK = (
     "SELECT FROM run_head WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text FOR UPDATE"
 )
 
-_CLEAR = """
-UPDATE log_entry SET payload_text = NULL, payload_salt = NULL, payload_erased_at = clock_timestamp()
+_STILL_THERE = """
+SELECT id FROM log_entry
 WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND id = ANY(%(ids)s::text[]) AND payload_text IS NOT NULL
-RETURNING id
+"""
+
+# Erased at the moment that the attesting entry names, so that whoever verifies can hold the one against the other.
+_CLEAR = """
+UPDATE log_entry e SET payload_text = NULL, payload_salt = NULL, payload_erased_at = c.at
+FROM unnest(%(ids)s::text[], %(moments)s::timestamptz[]) AS c(id, at)
+WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text AND e.id = c.id AND e.payload_text IS NOT NULL
 """
 
 
@@ -87,7 +94,7 @@ def erase_payloads(
     stands_for = hidden or {}
     if not _REASON.fullmatch(reason_code):
         raise BadInput.at("/reasonCode", "must be 1 to 64 of a-z, 0-9 and -")
-    done: list[tuple[str, int]] = []
+    done: list[tuple[str, int, str]] = []
     with connection.cursor() as cursor:
         cursor.execute(_FIND, {"tenant": principal.tenant_id, "ids": list(entry_ids)})
         found = cursor.fetchall()
@@ -97,7 +104,7 @@ def erase_payloads(
             wanted = {row[2]: row for row in rows}
             key: dict[str, Any] = {"tenant": principal.tenant_id, "run": run_id}
             cursor.execute(_LOCK, key)
-            cursor.execute(_CLEAR, {**key, "ids": list(wanted)})
+            cursor.execute(_STILL_THERE, {**key, "ids": list(wanted)})
             cleared = {row[0] for row in cursor.fetchall()}
             words = [
                 NewEntry(
@@ -113,23 +120,35 @@ def erase_payloads(
                 if entry_id in cleared
             ]
             if words:
-                append_attestations(principal=principal, run_id=run_id, entries=words)
+                stored = append_attestations(principal=principal, run_id=run_id, entries=words)
+                erased = [str(word.caused_by) for word in stored]
+                moments = [word.timestamp for word in stored]
+                cursor.execute(_CLEAR, {**key, "ids": erased, "moments": moments})
                 idempotency.withhold(principal.tenant_id, f"run:{run_id}")
-            done += [(entry_id, wanted[entry_id][3]) for entry_id in cleared]
-    for entry_id, _ in done:
+                done += [
+                    (entry_id, wanted[entry_id][3], word.id)
+                    for entry_id, word in zip(erased, stored, strict=True)
+                ]
+    for entry_id, *_ in done:
         idempotency.withhold(principal.tenant_id, f"entry:{entry_id}")
-    effect = ErasureEffect(
-        sum(version == 2 for _, version in done), sum(version == 1 for _, version in done)
-    )
-    if done:
+    versions = [version for _, version, _ in done]
+    _log(principal, done, reason_code)
+    return ErasureEffect(versions.count(2), versions.count(1))
+
+
+def _log(principal: Principal, done: list[tuple[str, int, str]], reason_code: str) -> None:
+    """Acts that name each erased entry with the word that attests it: a word without its act is forged."""
+    done = sorted(done)
+    for start in range(0, len(done), _NAMED_AT_MOST):
+        some = done[start : start + _NAMED_AT_MOST]
         append_governance(
             principal=principal,
             payload={
                 "type": "log.payloads-erased",
-                "entryIds": sorted(entry_id for entry_id, _ in done)[:_NAMED_AT_MOST],
-                "entries": len(done),
-                "linkageOnly": effect.linkage_only,
+                "attested": {entry_id: word_id for entry_id, _, word_id in some},
+                "entryIds": [entry_id for entry_id, *_ in some],
+                "entries": len(some),
+                "linkageOnly": sum(version == 1 for _, version, _ in some),
                 "reasonCode": reason_code,
             },
         )
-    return effect

@@ -1,7 +1,7 @@
 """Export a run as a signed evidence bundle, and log that it was: an export is a reveal of its range."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import SEEK_END
 from typing import IO, Any, Final
@@ -16,13 +16,22 @@ from memory.actions.verify_tenant import examine_run
 from memory.errors import ExportTooLarge, LogNotFound, PermissionDenied, RunNotSealed
 from memory.hashing import timestamp_text
 from memory.ids import new_text_id
-from memory.integrity.bundle import Evidence, SealedLeaf, StampedNote, write_bundle
+from memory.integrity.acts import acts_of_words
+from memory.integrity.bundle import (
+    Evidence,
+    ProvenAct,
+    SealedLeaf,
+    StampedNote,
+    UnsignedLeaf,
+    write_bundle,
+)
 from memory.integrity.checkpoints import StoredCheckpoint, stored_checkpoints
 from memory.integrity.notes import parse_checkpoint, verifier_key
 from memory.integrity.seal_log import StoredTree
 from memory.integrity.signing import signer
 from memory.integrity.timestamps import PLACE
 from memory.log_entry import StoredEntry
+from memory.models.log import GOVERNANCE_RUN
 from memory.queries.run_log import check_run_is_readable, has_unreadable_entry, run_log
 from memory.queries.seal_proofs import run_proof
 from memory.tenancy import tenant_context
@@ -41,6 +50,12 @@ WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND leaf_index < %
 ORDER BY leaf_index LIMIT %(limit)s::int
 """
 
+_UNSIGNED = """
+SELECT leaf_index, leaf_text FROM seal_leaf
+WHERE tenant_id = %(tenant)s::uuid AND run_id = %(run)s::text AND leaf_index >= %(size)s::bigint
+  AND (leaf_type <> 'seal/v1' OR to_sequence <= %(last)s::bigint)
+ORDER BY leaf_index LIMIT %(limit)s::int
+"""
 
 # Of each authority the newest stamp of a checkpoint that this one goes on from.
 _STAMPS = """
@@ -118,6 +133,8 @@ def export_evidence(
             note_text=head.cosigned_note if head is not None else None,
             head_proof=proof,
             stamps=_stamps(principal, head),
+            unsigned=_unsigned(principal, run_id, head, last),
+            acts=_acts(principal, run_id, head, last),
         ),
         by,
     )
@@ -203,6 +220,51 @@ def _leaves(
         if len(rows) < _LEAVES_AT_ONCE:
             return
         after = rows[-1][0]
+
+
+def _unsigned(
+    principal: Principal, run_id: str, head: StoredCheckpoint | None, last: int
+) -> list[UnsignedLeaf]:
+    """Leaves about the run's entries up to `last` that wait for their signature: somebody else may have put them there."""
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        cursor.execute(
+            _UNSIGNED,
+            {
+                "tenant": principal.tenant_id,
+                "run": run_id,
+                "size": head.size if head else 0,
+                "last": last,
+                "limit": _LEAVES_AT_ONCE,
+            },
+        )
+        return [UnsignedLeaf(*row) for row in cursor.fetchall()]
+
+
+def _acts(
+    principal: Principal, run_id: str, head: StoredCheckpoint | None, last: int
+) -> Callable[[], Iterator[ProvenAct]] | None:
+    """The acts of governance that the run's words of erasure belong to; None for a run without such words."""
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        sequences = acts_of_words(cursor, principal.tenant_id, run_id, last)
+    if sequences is None:
+        return None
+
+    def proven() -> Iterator[ProvenAct]:
+        for sequence in sequences:
+            with tenant_context(principal.tenant_id):
+                [entry] = run_log(principal, GOVERNANCE_RUN, since_sequence=sequence, limit=1)
+                yield ProvenAct(entry, _proof_of_act(principal, sequence, head))
+
+    return proven
+
+
+def _proof_of_act(principal: Principal, sequence: int, head: StoredCheckpoint | None) -> str | None:
+    if head is None:
+        return None
+    try:
+        return run_proof(principal, GOVERNANCE_RUN, sequence=sequence, head=head).text
+    except RunNotSealed:
+        return None
 
 
 def _stamps(principal: Principal, head: StoredCheckpoint | None) -> list[StampedNote]:

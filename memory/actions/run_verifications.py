@@ -17,13 +17,14 @@ from uuid import UUID
 from django.db import connection
 
 from memory.access import Principal
+from memory.actions.raise_alarm import settle_seals
 from memory.actions.verify_run import keep_verification, log_verification, sealed_log_of
 from memory.actions.verify_tenant import RUNS
 from memory.ids import new_id
 from memory.integrity.examination import RunExamination
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog
-from memory.integrity.states import ChainReport, State, overall
+from memory.integrity.states import ChainReport, FirstBad, State, overall
 from memory.queries.verification_jobs import COLUMNS, VerificationJob
 from memory.tenancy import tenant_context
 
@@ -123,9 +124,15 @@ class _Work:
             "states": dict(self.states),
             "reports": [report.as_wire() for report in ordered],
         }
-        if self.sealed_log.first_bad is not None:
-            body["firstBad"] = self.sealed_log.first_bad.as_wire()
+        if self.log_bad is not None:
+            body["firstBad"] = self.log_bad.as_wire()
         return body
+
+    @property
+    def log_bad(self) -> FirstBad | None:
+        """What is wrong with the log of seals; a leaf that is not signed yet only counts where the whole tenant is looked at."""
+        log = self.sealed_log
+        return log.bad_anywhere if self.job.run_id is None else log.first_bad
 
 
 _AT_WORK: dict[UUID, _Work] = {}
@@ -252,8 +259,9 @@ def _is_ours(principal: Principal, work: _Work, cursor: Any) -> bool:
 
 def _finish(principal: Principal, work: _Work, cursor: Any) -> None:
     states = [State(state) for state in work.states]
-    if work.sealed_log.first_bad is not None:
+    if work.log_bad is not None:
         states.append(State.TAMPERED)
+    settle_seals(cursor, principal.tenant_id, work.sealed_log, by=work.job.asked_by)
     state = overall(states)
     found = work.found()
     _end(principal, work, cursor, "done", state=state.value, found=json.dumps(found))

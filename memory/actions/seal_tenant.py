@@ -11,13 +11,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import structlog
 from django.db import connection
 
-from memory.access import system_principal
-from memory.actions.append_log_entries import append_governance
+from memory.actions.raise_alarm import raise_alarm, remember
 from memory.errors import SealRefused
-from memory.integrity.anchors import AnchorFile, origin_of, read_newest_anchor, writing_anchors
+from memory.hashing import timestamp_text
+from memory.integrity.anchors import (
+    AnchorFile,
+    origin_of,
+    read_anchors,
+    read_newest_anchor,
+    writing_anchors,
+)
 from memory.integrity.checkpoints import note_of, signer_of, stored_checkpoints
 from memory.integrity.leaves import (
     hash_version_changed_text,
@@ -32,24 +37,28 @@ from memory.integrity.notes import (
     signed_note,
 )
 from memory.integrity.seal_log import NewLeaf, NodeMissing, StoredTree
+from memory.integrity.sealed_log import SEALS_RUN
 from memory.integrity.sealing import make_leaves
 from memory.integrity.signing import Signer, signer
-from memory.integrity.states import FirstBad
-from memory.integrity.unsigned import check_unsigned
+from memory.integrity.states import FirstBad, State, Tampering
+from memory.integrity.unsigned import first_forged
 from memory.tenancy import tenant_context
 
-log = structlog.get_logger("kindmem.integrity")
+_BY_THE_FILE = ("anchor", "lost", "restored")
+"""Reasons to refuse that the anchor file gives."""
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('kindmem.seal', 0) # hashtextextended(%(tenant)s::text, 0))"
 
 _KEEP = """
-INSERT INTO checkpoint (tenant_id, size, last_leaf, origin, root_hash, note_text)
-VALUES (%(tenant)s::uuid, %(size)s::bigint, %(size)s::bigint - 1, %(origin)s::text, %(root)s::bytea, %(note)s::text)
+INSERT INTO checkpoint (tenant_id, size, last_leaf, origin, root_hash, note_text, signed_at)
+VALUES (%(tenant)s::uuid, %(size)s::bigint, %(size)s::bigint - 1, %(origin)s::text, %(root)s::bytea, %(note)s::text,
+        %(at)s::timestamptz)
 ON CONFLICT ON CONSTRAINT checkpoint_pkey DO NOTHING
 """
 
 _KEEP_ANCHOR = """
-INSERT INTO anchor (tenant_id, size, place) VALUES (%(tenant)s::uuid, %(size)s::bigint, 'file')
+INSERT INTO anchor (tenant_id, size, place, anchored_at)
+VALUES (%(tenant)s::uuid, %(size)s::bigint, 'file', %(at)s::timestamptz)
 ON CONFLICT ON CONSTRAINT anchor_pkey DO NOTHING
 """
 
@@ -75,15 +84,7 @@ SELECT t.hash_version, (
 FROM tenant t WHERE t.id = %(tenant)s::uuid
 """
 
-_REMEMBER_REFUSAL = """
-INSERT INTO run_verification (tenant_id, run_id, state, verified_to, first_bad_sequence, first_bad_class, verified_by)
-VALUES (%(tenant)s::uuid, %(run)s::text, 'tampered', %(bad)s::bigint - 1, %(bad)s::bigint, %(class)s::text, 'service:sealer')
-ON CONFLICT (tenant_id, run_id) DO UPDATE
-SET state = excluded.state, verified_to = excluded.verified_to, first_bad_sequence = excluded.first_bad_sequence,
-    first_bad_class = excluded.first_bad_class, verified_at = clock_timestamp(), verified_by = excluded.verified_by
-WHERE run_verification.state <> 'tampered' OR run_verification.first_bad_sequence IS DISTINCT FROM excluded.first_bad_sequence
-   OR run_verification.first_bad_class IS DISTINCT FROM excluded.first_bad_class
-"""
+_NOW = "SELECT greatest(clock_timestamp(), %(since)s::timestamptz)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +103,13 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The stored log, held against what was signed and anchored."""
+    """The stored log, held against what was signed and anchored. `in_rows`: leaves under the last checkpoint of the database."""
 
     tree: CompactRange
     covered: int
     signed_by: bytes | None
+    in_rows: int
+    anchors: AnchorFile
 
 
 def seal_tenant(
@@ -120,8 +123,19 @@ def seal_tenant(
 
     `since`: look only at runs with an entry at or after this instant, and do nothing when there are none; `without`: runs to
     leave alone.
-    Raises SealRefused when the stored log contradicts what was signed or anchored; OSError when the anchor can't be written.
+    Raises SealRefused, which is told once as an alarm, when the stored log contradicts what was signed or anchored; OSError when
+    the anchor can't be written.
     """
+    try:
+        return _seal(tenant_id, tenant_slug, since, without)
+    except SealRefused as refusal:
+        _tell_of_refusal(tenant_id, tenant_slug, refusal)
+        raise
+
+
+def _seal(
+    tenant_id: UUID, tenant_slug: str, since: datetime | None, without: tuple[str, ...]
+) -> Sealed:
     with tenant_context(tenant_id), connection.cursor() as cursor:
         cursor.execute(_STIRRED, {"tenant": tenant_id, "since": since})
         looked_at, covered, stored_leaves, has_moved = cursor.fetchone()
@@ -135,12 +149,12 @@ def seal_tenant(
         with tenant_context(tenant_id), connection.cursor() as cursor:
             cursor.execute(_LOCK, {"tenant": str(tenant_id)})
             stored = StoredTree(cursor, tenant_id)
-            anchors = read_newest_anchor(tenant_slug)
-            standing = _standing(cursor, stored, tenant_id, tenant_slug, anchors, by)
+            standing = _standing(cursor, stored, tenant_id, tenant_slug, by)
             tree = standing.tree
+            gone = _put_back(cursor, tenant_id, tenant_slug, standing)
             is_own = grown is not None and (tree.size, tree.root()) == (grown.size, grown.root())
             if tree.size > standing.covered and not is_own:
-                check_unsigned(cursor, tenant_id, tenant_slug, standing.covered, tree.size, by)
+                _check_unsigned(cursor, tenant_id, tenant_slug, standing.covered, tree.size, by)
             made = make_leaves(
                 cursor,
                 tenant_id=tenant_id,
@@ -150,10 +164,24 @@ def seal_tenant(
             )
             new = [*_changes(cursor, tenant_id, tenant_slug, standing, by), *made.leaves]
             if new:
-                stored.append(tree, new)
-            newly_refused = [bad for bad in made.refused if _remember(cursor, tenant_id, bad)]
+                last = standing.anchors.last
+                stored.append(tree, new, since=last.at if last else None)
+            refusals = [
+                bad for bad in made.refused if remember(cursor, tenant_id, bad, by="sealer")
+            ]
         grown = tree
-        _alarm(tenant_id, tenant_slug, newly_refused)
+        if gone is not None:
+            raise_alarm(
+                tenant_id, tenant_slug, gone, words=_GONE, act="seal.refused", reason="gone"
+            )
+        for bad in refusals:
+            raise_alarm(
+                tenant_id,
+                tenant_slug,
+                bad,
+                words="a run does not verify and was not sealed",
+                act="seal.refused",
+            )
         leaves += len(new)
         entries += made.entries
         refused += made.refused
@@ -169,20 +197,23 @@ def _standing(
     stored: StoredTree,
     tenant_id: UUID,
     tenant_slug: str,
-    anchors: AnchorFile,
     by: Signer,
 ) -> _Standing:
-    """Raises SealRefused unless the stored log goes on from its last signed and its last anchored head."""
+    """Raises SealRefused unless the stored log goes on from its last signed and its last anchored head, and the file has both."""
     size = stored.size()
     covered = 0
     signed_by: bytes | None = None
     try:
-        for row in stored_checkpoints(cursor, tenant_id, limit=1):
-            note = note_of(row, tenant_slug, anchors.epoch)
+        rows = stored_checkpoints(cursor, tenant_id, limit=1)
+        # Read after the rows: a sealer writes the file first, so what a row says is in it, unless the file was lost.
+        anchors = read_newest_anchor(tenant_slug)
+        for row in rows:
+            note = note_of(row, tenant_slug)
             signed_by = signer_of(note, by.public_keys) if note else None
             if signed_by is None or row.size > size or stored.root(row.size) != row.root_hash:
                 raise SealRefused(reason="checkpoint", size=row.size)
             covered = row.size
+        in_rows = covered
         anchored = anchors.last
         if anchored is not None:
             if anchored.size > size:
@@ -192,9 +223,61 @@ def _standing(
             if anchored.size > covered:
                 covered = anchored.size
                 signed_by = signer_of(parse_checkpoint(anchored.note_text), by.public_keys)
-        return _Standing(stored.compact_range(size), covered, signed_by)
+        if in_rows > anchors.reaches:
+            raise SealRefused(reason="lost", size=anchors.reaches)
+        stored.root(covered)
     except NodeMissing as error:
         raise SealRefused(reason="checkpoint", size=size) from error
+    try:
+        tree = stored.compact_range(size)
+    except NodeMissing:
+        # What is not signed yet does not fit together: say which leaf it is.
+        _check_unsigned(cursor, tenant_id, tenant_slug, covered, size, by)
+        raise
+    return _Standing(tree, covered, signed_by, in_rows, anchors)
+
+
+_GONE = "checkpoints were gone from the database; the anchor file gave them back"
+
+
+def _put_back(
+    cursor: Any, tenant_id: UUID, tenant_slug: str, standing: _Standing
+) -> FirstBad | None:
+    """Keep the checkpoints that are anchored and not in the database. A crash leaves one; of more the first is returned, once."""
+    if standing.covered == standing.in_rows:
+        return None
+    missing = [one for one in read_anchors(tenant_slug).checkpoints if one.size > standing.in_rows]
+    for one in missing:
+        _keep(cursor, tenant_id, one.size, one.root_hash, one.note_text, one.at)
+    if len(missing) < 2:
+        return None
+    gone = FirstBad(SEALS_RUN, standing.in_rows, Tampering.CHECKPOINT, "a checkpoint", "none")
+    return gone if remember(cursor, tenant_id, gone, by="sealer") else None
+
+
+def _check_unsigned(
+    cursor: Any, tenant_id: UUID, tenant_slug: str, first: int, end: int, by: Signer
+) -> None:
+    """Raises SealRefused unless every leaf that is not signed yet is one that this server would make now."""
+    forged = first_forged(cursor, tenant_id, tenant_slug, first, end, by.public_keys)
+    if forged is not None:
+        raise SealRefused(reason="leaf", size=forged.index)
+
+
+def _keep(
+    cursor: Any, tenant_id: UUID, size: int, root_hash: bytes, note_text: str, at: str
+) -> None:
+    """Keep a checkpoint as the anchor file has it, with the moment that its line says."""
+    given = {
+        "tenant": tenant_id,
+        "size": size,
+        "origin": parse_checkpoint(note_text).origin,
+        "root": root_hash,
+        "note": note_text,
+        "at": at,
+    }
+    cursor.execute(_KEEP, given)
+    cursor.execute(_KEEP_ANCHOR, given)
 
 
 def _changes(
@@ -232,7 +315,7 @@ def sign_and_anchor(
 
     Does nothing when a larger head is anchored already. Raises SealRefused when the file has another root for this size.
     """
-    with writing_anchors(tenant_slug) as writer:
+    with writing_anchors(tenant_slug) as writer, connection.cursor() as cursor:
         anchors = writer.newest()
         last = anchors.last
         if last is not None and last.size > size:
@@ -240,23 +323,16 @@ def sign_and_anchor(
         if last is not None and last.size == size:
             if last.root_hash != root_hash:
                 raise SealRefused(reason="anchor", size=size)
-            note_text = last.note_text
+            note_text, at = last.note_text, last.at
         else:
             note_text = _signed(origin_of(tenant_slug, anchors.epoch), size, root_hash, by)
-            writer.add_checkpoint(anchors.epoch, note_text)
+            # By the database's clock, as all other moments of the log, and never before the line above.
+            cursor.execute(_NOW, {"since": last.at if last else None})
+            at = writer.add_checkpoint(
+                anchors.epoch, note_text, timestamp_text(cursor.fetchone()[0])
+            )
     with tenant_context(tenant_id), connection.cursor() as cursor:
-        origin = parse_checkpoint(note_text).origin
-        cursor.execute(
-            _KEEP,
-            {
-                "tenant": tenant_id,
-                "size": size,
-                "origin": origin,
-                "root": root_hash,
-                "note": note_text,
-            },
-        )
-        cursor.execute(_KEEP_ANCHOR, {"tenant": tenant_id, "size": size})
+        _keep(cursor, tenant_id, size, root_hash, note_text, at)
 
 
 def _signed(origin: str, size: int, root_hash: bytes, by: Signer) -> str:
@@ -270,36 +346,19 @@ def _signed(origin: str, size: int, root_hash: bytes, by: Signer) -> str:
     return signed_note(body, lines)
 
 
-def _remember(cursor: Any, tenant_id: UUID, bad: FirstBad) -> bool:
-    """Note for lists and pages what is wrong with a run; whether that is news."""
-    cursor.execute(
-        _REMEMBER_REFUSAL,
-        {
-            "tenant": tenant_id,
-            "run": bad.run_id,
-            "bad": bad.sequence,
-            "class": bad.tampering.value,
-        },
-    )
-    return bool(cursor.rowcount)
-
-
-def _alarm(tenant_id: UUID, tenant_slug: str, refused: list[FirstBad]) -> None:
-    """Say it in the server's log and in the tenant's record of governance, once for each finding."""
-    for bad in refused:
-        log.error(
-            "a run does not verify and was not sealed",
-            tenant=tenant_slug,
-            run=bad.run_id,
-            sequence=bad.sequence,
-            found=bad.tampering.value,
+def _tell_of_refusal(tenant_id: UUID, tenant_slug: str, refusal: SealRefused) -> None:
+    """The log of seals itself is not as it must be, so nothing is sealed: say so once, and where operators and auditors look."""
+    tampering = Tampering.ANCHOR if refusal.reason in _BY_THE_FILE else Tampering.CHECKPOINT
+    state = State.UNANCHORED if refusal.reason == "lost" else State.TAMPERED
+    bad = FirstBad(SEALS_RUN, refusal.size, tampering, "", "")
+    with tenant_context(tenant_id), connection.cursor() as cursor:
+        is_news = remember(cursor, tenant_id, bad, by="sealer", state=state)
+    if is_news:
+        raise_alarm(
+            tenant_id,
+            tenant_slug,
+            bad,
+            words="nothing is sealed: the log of seals is not as it must be",
+            act="seal.refused",
+            reason=refusal.reason,
         )
-        with tenant_context(tenant_id):
-            append_governance(
-                principal=system_principal(tenant_id, tenant_slug, id="sealer"),
-                payload={
-                    "type": "seal.refused",
-                    "runId": bad.run_id,
-                    "firstBad": {"sequence": bad.sequence, "class": bad.tampering.value},
-                },
-            )

@@ -75,7 +75,7 @@ def sealed_log_of(cursor: Any, principal: Principal) -> SealedLog:
         cursor,
         tenant_id=principal.tenant_id,
         tenant_slug=principal.tenant_slug,
-        anchors=read_anchors(principal.tenant_slug),
+        anchors=lambda: read_anchors(principal.tenant_slug),
         public_keys=signer().public_keys,
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from django.db import connection
 
 from memory.access import Principal
+from memory.actions.raise_alarm import settle_seals
 from memory.actions.verify_run import keep_verification, log_verification, sealed_log_of
 from memory.errors import LogNotFound
 from memory.integrity.examination import RunExamination
@@ -43,11 +44,15 @@ UNION SELECT run_id FROM sealed WHERE run_id IS NOT NULL
 
 @dataclass(frozen=True, slots=True)
 class TenantReport:
-    """One report a run, and the state that speaks for all. `log_bad`: what is wrong with the log of seals itself."""
+    """One report a run, and the state that speaks for all. `log_bad`: what is wrong with the log of seals itself.
+
+    `unanchored_from`: the first leaf under a signed head that the anchor file should have and has not.
+    """
 
     state: State
     reports: tuple[ChainReport, ...]
     log_bad: FirstBad | None
+    unanchored_from: int | None = None
 
 
 def verify_tenant(
@@ -82,8 +87,10 @@ def verify_tenant(
         reports.append(_with_receipt(report, contradicted.get(run)))
         with tenant_context(principal.tenant_id), connection.cursor() as cursor:
             keep_verification(cursor, principal, reports[-1])
-    state = overall(_states(reports, sealed_log))
-    with tenant_context(principal.tenant_id):
+    log_bad = sealed_log.bad_anywhere if run_id is None else sealed_log.first_bad
+    state = overall(_states(reports, log_bad))
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        settle_seals(cursor, principal.tenant_id, sealed_log, by=principal.writer)
         log_verification(
             principal,
             {
@@ -93,7 +100,7 @@ def verify_tenant(
                 "tampered": [r.run_id for r in reports if r.state is State.TAMPERED][:100],
             },
         )
-    return TenantReport(state, tuple(reports), sealed_log.first_bad)
+    return TenantReport(state, tuple(reports), log_bad, sealed_log.unanchored_from)
 
 
 def _examined(
@@ -140,7 +147,7 @@ def _with_receipt(report: ChainReport, bad: FirstBad | None) -> ChainReport:
     return replace(report, state=State.TAMPERED, first_bad=bad)
 
 
-def _states(reports: Iterable[ChainReport], sealed_log: SealedLog) -> Iterable[State]:
+def _states(reports: Iterable[ChainReport], log_bad: FirstBad | None) -> Iterable[State]:
     yield from (report.state for report in reports)
-    if sealed_log.first_bad is not None:
+    if log_bad is not None:
         yield State.TAMPERED

@@ -8,6 +8,7 @@ a restore. Whoever writes it holds the file's lock; a line that a crash cut shor
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from memory.canonical import canonical
 from memory.hashing import timestamp_text
 from memory.integrity.notes import NoteError, parse_checkpoint
 
+_EPOCH: Final = re.compile("(.+)/([1-9][0-9]{0,8})", re.ASCII)
 _TAIL_BYTES: Final = 1 << 14
 """Enough for several of the longest lines."""
 
@@ -44,6 +46,13 @@ class AnchorFile:
 
     epoch: int = 0
     checkpoints: tuple[Anchored, ...] = ()
+    began_after: int = 0
+    """How many leaves the log had when the present epoch began."""
+
+    @property
+    def reaches(self) -> int:
+        """Up to where the file knows the log: a signed head beyond it was written down in a file that is lost."""
+        return max(self.began_after, self.last.size if self.last else 0)
 
     @property
     def last(self) -> Anchored | None:
@@ -61,6 +70,14 @@ def origin_of(tenant_slug: str, epoch: int) -> str:
     """The name that a checkpoint is signed under."""
     origin = f"{settings.KINDMEM_INSTANCE}/{tenant_slug}"
     return f"{origin}/{epoch}" if epoch else origin
+
+
+def epoch_of(origin: str, tenant_slug: str) -> int | None:
+    """The epoch that an origin of this tenant's log names; None for another log's."""
+    base, found = origin_of(tenant_slug, 0), _EPOCH.fullmatch(origin)
+    if origin == base:
+        return 0
+    return int(found[2]) if found and found[1] == base else None
 
 
 def read_anchors(tenant_slug: str) -> AnchorFile:
@@ -92,11 +109,12 @@ def _newest(descriptor: int, path: Path) -> AnchorFile:
             tail = path.read_text("utf-8")
     read = _parsed(tail)
     last = read.last
-    return AnchorFile(max(read.epoch, last.epoch if last else 0), read.checkpoints[-1:])
+    epoch = max(read.epoch, last.epoch if last else 0)
+    return AnchorFile(epoch, read.checkpoints[-1:], read.began_after)
 
 
 def _parsed(text: str) -> AnchorFile:
-    epoch = 0
+    epoch = after = 0
     binding: list[Anchored] = []
     for line in text.split("\n"):
         try:
@@ -113,7 +131,7 @@ def _parsed(text: str) -> AnchorFile:
                 binding = [one for one in binding if one.size <= after]
         except (ValueError, KeyError, TypeError, NoteError):
             continue  # the empty end, or a line that a crash cut short
-    return AnchorFile(epoch, tuple(binding))
+    return AnchorFile(epoch, tuple(binding), after)
 
 
 def begin_anchors(tenant_slug: str) -> None:
@@ -137,23 +155,25 @@ class AnchorWriter:
         """As `read_newest_anchor`."""
         return _newest(self._descriptor, self._path)
 
-    def add_checkpoint(self, epoch: int, note_text: str) -> None:
-        """Append a checkpoint; on disk when this returns."""
+    def add_checkpoint(self, epoch: int, note_text: str, at: str | None = None) -> str:
+        """Append a checkpoint; on disk when this returns. `at`: by the database's clock; the moment that the line says."""
         size = parse_checkpoint(note_text).size
-        self.append({"epoch": epoch, "size": size, "note": note_text})
+        return self.append({"epoch": epoch, "size": size, "note": note_text}, at)
 
     def begin_epoch(self, epoch: int, after_size: int, reason: str) -> None:
         """Append that a new epoch begins after the first `after_size` leaves, and why."""
         self.append({"epoch": epoch, "afterSize": after_size, "reason": reason})
 
-    def append(self, said: dict[str, Any]) -> None:
-        """Append one line, with the moment; on disk when this returns."""
-        line = canonical({**said, "at": timestamp_text(datetime.now(UTC))}) + "\n"
+    def append(self, said: dict[str, Any], at: str | None = None) -> str:
+        """Append one line, with the moment, which is returned; on disk by then."""
+        moment = at or timestamp_text(datetime.now(UTC))
+        line = canonical({**said, "at": moment}) + "\n"
         end = os.lseek(self._descriptor, 0, os.SEEK_END)
         if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
             line = "\n" + line  # after a line that a crash cut short
         os.write(self._descriptor, line.encode())
         os.fsync(self._descriptor)
+        return moment
 
 
 @contextmanager

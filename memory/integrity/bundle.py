@@ -74,6 +74,29 @@ class StampedNote:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsignedLeaf:
+    """A leaf about the run that no signed head covers yet."""
+
+    index: int
+    text: str
+
+    def line(self) -> str:
+        return canonical({"index": self.index, "leaf": self.text})
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenAct:
+    """An entry of the record of governance, with its tlog-proof where the bundle's checkpoint covers it."""
+
+    entry: StoredEntry
+    proof: str | None
+
+    def line(self) -> str:
+        said = {"entry": entry_line(self.entry)}
+        return canonical(said if self.proof is None else {**said, "proof": self.proof})
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What goes into a bundle. `entries` may be read several times; `about` is the manifest without files and counts."""
 
@@ -83,6 +106,9 @@ class Evidence:
     note_text: str | None = None
     head_proof: str | None = None
     stamps: Sequence[StampedNote] = ()
+    unsigned: Sequence[UnsignedLeaf] = ()
+    acts: Callable[[], Iterator[ProvenAct]] | None = None
+    """Where the run says that payloads of it were erased: the acts of governance that did it."""
 
 
 @dataclass(slots=True)
@@ -124,6 +150,10 @@ def write_bundle(target: IO[bytes], evidence: Evidence, by: Signer) -> dict[str,
         if evidence.note_text is not None:
             files.write("seals.jsonl", (leaf.line() + "\n" for leaf in evidence.leaves()))
             files.write("checkpoint.txt", [evidence.note_text])
+        if evidence.unsigned:
+            files.write("unsigned.jsonl", (leaf.line() + "\n" for leaf in evidence.unsigned))
+        if evidence.acts is not None:
+            files.write("acts.jsonl", (act.line() + "\n" for act in evidence.acts()))
         if evidence.head_proof is not None:
             files.write("head.tlog-proof", [evidence.head_proof])
         if evidence.stamps:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from memory.hashing import tag
-from memory.integrity.anchors import origin_of
+from memory.integrity.anchors import epoch_of
 from memory.integrity.chain_sql import Cursor
 from memory.integrity.notes import Note, NoteError, parse_checkpoint, signers_of
 
@@ -18,6 +18,8 @@ c.size, c.origin, c.root_hash, c.note_text,
 to_char(c.signed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
 (SELECT to_char(min(a.anchored_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
  FROM anchor a WHERE a.tenant_id = c.tenant_id AND a.size = c.size),
+(SELECT to_char(a.anchored_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+ FROM anchor a WHERE a.tenant_id = c.tenant_id AND a.size = c.size AND a.place = 'file'),
 ARRAY(SELECT a.answer FROM anchor a
  WHERE a.tenant_id = c.tenant_id AND a.size = c.size AND starts_with(a.place, 'witness:') ORDER BY a.place)
 """
@@ -34,6 +36,8 @@ class StoredCheckpoint:
     signed_at: str
     anchored_at: str | None
     cosignatures: tuple[str, ...] = ()
+    filed_at: str | None = None
+    """When it was written into the anchor file, as the database has it."""
 
     @property
     def cosigned_note(self) -> str:
@@ -69,20 +73,21 @@ def stored_checkpoints(
         {"tenant": tenant_id, "size": size, "before": before, "limit": limit},
     )
     return [
-        StoredCheckpoint(row[0], row[1], bytes(row[2]), row[3], row[4], row[5], tuple(row[6]))
+        StoredCheckpoint(
+            row[0], row[1], bytes(row[2]), row[3], row[4], row[5], tuple(row[7]), row[6]
+        )
         for row in cursor.fetchall()
     ]
 
 
-def note_of(row: StoredCheckpoint, tenant_slug: str, epoch: int) -> Note | None:
-    """The row's note, when row and note say the same of this tenant's log; else None."""
+def note_of(row: StoredCheckpoint, tenant_slug: str) -> Note | None:
+    """The row's note, when row and note say the same of this tenant's log, in whatever epoch of it; else None."""
     try:
         note = parse_checkpoint(row.note_text)
     except NoteError:
         return None
     is_same = (note.size, note.origin, note.root_hash) == (row.size, row.origin, row.root_hash)
-    origins = (origin_of(tenant_slug, one) for one in range(epoch + 1))
-    return note if is_same and note.origin in origins else None
+    return note if is_same and epoch_of(note.origin, tenant_slug) is not None else None
 
 
 def signer_of(note: Note, public_keys: Iterable[bytes]) -> bytes | None:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from memory.integrity.acts import bad_head, unbacked_word
 from memory.integrity.chain_sql import Cursor, SqlChainReading
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog
 from memory.integrity.sealed_run import RunSeals, SealComparison, run_seals, stored_records
 from memory.integrity.sealed_run_sql import SqlSealComparison
-from memory.integrity.states import ChainReport
+from memory.integrity.states import ChainReport, FirstBad
 from memory.integrity.stored_run import StoredRunVerification
 from memory.integrity.verdict import verdict
 
@@ -44,6 +45,9 @@ class RunExamination:
     ) -> None:
         self._tenant_id = tenant_id
         self._sealed_log = sealed_log
+        self._first, self._last = first, last
+        self._word_bad: FirstBad | None = None
+        self._head_bad: FirstBad | None = None
         self._seals = run_seals(cursor, tenant_id, run_id, sealed_log.size)
         key: dict[str, Any] = {
             "tenant_id": tenant_id,
@@ -55,6 +59,7 @@ class RunExamination:
             "attested_ids": self._seals.attested_ids,
         }
         trusted = _trusted(cursor, tenant_id, self._seals, since)
+        self._read_from = trusted.sequence + 1 if trusted else first
         self._comparison = SealComparison(
             self._seals,
             stored_records(cursor, tenant_id),
@@ -70,23 +75,47 @@ class RunExamination:
     def read(self, cursor: Cursor, *, until: float | None = None) -> bool:
         """Read on; False when `until` (of `time.monotonic`) came first."""
         self._comparison.records = stored_records(cursor, self._tenant_id)
-        return self._reading.read(cursor, until=until)
+        if not self._reading.read(cursor, until=until):
+            return False
+        self._hold_against_acts(cursor, self._read_from)
+        return True
+
+    def _hold_against_acts(self, cursor: Cursor, first: int) -> None:
+        """What the run says of erasures, and its head of its times, against the record of governance."""
+        run_id, closed_at = self._seals.run_id, self._seals.closed_at
+        self._word_bad = unbacked_word(
+            cursor, self._tenant_id, run_id, first=first, last=self._last, closed_at=closed_at
+        )
+        if self._first == 0 and self._last is None:
+            self._head_bad = bad_head(cursor, self._tenant_id, run_id, closed_at=closed_at)
 
     def report(self) -> ChainReport:
         """What was read, judged; the last reading's cursor is still open."""
         chain = self._reading.report()
-        return verdict(chain, self._seals, self._comparison.finish(), self._sealed_log)
+        return self._judged(chain, self._comparison.finish())
 
     def read_in_sql(self, cursor: Cursor, *, until: float | None = None) -> bool:
         """As `read`, by the verifier that is written in SQL; then `report_in_sql`."""
-        return self._sql_chain.read(cursor, until=until) and self._sql_seals.read(
-            cursor, until=until
-        )
+        if not self._sql_chain.read(cursor, until=until):
+            return False
+        if not self._sql_seals.read(cursor, until=until):
+            return False
+        self._hold_against_acts(cursor, self._first)
+        return True
 
     def report_in_sql(self) -> ChainReport:
         """What was read in SQL, judged."""
         chain = self._sql_chain.report()
-        return verdict(chain, self._seals, self._sql_seals.first_bad, self._sealed_log)
+        return self._judged(chain, self._sql_seals.first_bad)
+
+    def _judged(self, chain: ChainReport, seal_bad: FirstBad | None) -> ChainReport:
+        return verdict(
+            chain,
+            self._seals,
+            self._sealed_log,
+            in_the_run=(seal_bad, self._word_bad),
+            of_its_head=self._head_bad,
+        )
 
     def in_sql(self, cursor: Cursor) -> ChainReport:
         """The same in one go."""

@@ -135,7 +135,7 @@ def leaf_of(text: str) -> dict[str, Any]:
     """A leaf as JSON; {} for what is no JSON object."""
     try:
         leaf = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return leaf if isinstance(leaf, dict) else {}
 
@@ -152,5 +152,5 @@ def seal_of(leaf: dict[str, Any]) -> Seal | None:
             head_hash=digest_of_tag(leaf["headHash"]),
             records_root=digest_of_tag(leaf["recordsRoot"]),
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None

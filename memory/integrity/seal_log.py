@@ -30,8 +30,8 @@ WHERE tenant_id = %(tenant)s::uuid AND leaf_index = ANY(%(indices)s::bigint[])
 """
 
 _INSERT = """
-INSERT INTO seal_leaf (tenant_id, leaf_index, leaf_text, leaf_hash, node_hashes, record_hashes)
-SELECT %(tenant)s::uuid, l.index, l.text, l.hash, l.nodes, l.records
+INSERT INTO seal_leaf (tenant_id, leaf_index, leaf_text, leaf_hash, node_hashes, record_hashes, appended_at)
+SELECT %(tenant)s::uuid, l.index, l.text, l.hash, l.nodes, l.records, greatest(clock_timestamp(), %(since)s::timestamptz)
 FROM unnest(%(indices)s::bigint[], %(texts)s::text[], %(hashes)s::bytea[], %(nodes)s::bytea[], %(records)s::bytea[])
      AS l(index, text, hash, nodes, records)
 ORDER BY l.index
@@ -88,8 +88,10 @@ class StoredTree:
         self._load_ranges(ranges)
         return consistency_proof(self._subtree, size, later_size)
 
-    def append(self, tree: CompactRange, leaves: Sequence[NewLeaf]) -> None:
-        """Store leaves after the ones that `tree` stands for, and grow it by them.
+    def append(
+        self, tree: CompactRange, leaves: Sequence[NewLeaf], *, since: str | None = None
+    ) -> None:
+        """Store leaves after the ones that `tree` stands for, and grow it by them; their moment is not before `since`.
 
         Another sealer that came first makes this fail on the primary key, which aborts.
         """
@@ -103,6 +105,7 @@ class StoredTree:
             _INSERT,
             {
                 "tenant": self._tenant_id,
+                "since": since,
                 "indices": [row[0] for row in rows],
                 "texts": [row[1].text for row in rows],
                 "hashes": [row[2] for row in rows],

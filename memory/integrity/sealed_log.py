@@ -4,10 +4,14 @@ Every leaf's text is hashed again and the tree grown leaf by leaf; at the size o
 the database and in the anchor file, the root must be the one that was signed. What contradicts a
 checkpoint is of class `checkpoint`, what contradicts only the anchor file of class `anchor`; the place
 is `kindmem.seals` and the first leaf that no smaller checkpoint vouches for.
+So is a checkpoint of the anchor file that is gone from the database, and a moment that is not the
+anchor file's. Leaves that are not signed yet are each made again: one that this server would not
+have made is named, too, and accuses only the run that it speaks of.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,12 +22,16 @@ from memory.integrity.checkpoints import StoredCheckpoint, note_of, signer_of, s
 from memory.integrity.merkle import CompactRange
 from memory.integrity.seal_log import completed_nodes
 from memory.integrity.states import FirstBad, Tampering
+from memory.integrity.unsigned import ForgedLeaf, first_forged
 
 SEALS_RUN: Final = "kindmem.seals"
 """What a report names as run when the log of seals itself is bad; its sequence is the leaf index."""
 
 SIGNATURES_CHECKED: Final = 200
 """How many of the newest checkpoints have their signatures checked besides their roots."""
+
+MOMENTS_DIFFER_SECONDS: Final = 60
+"""How far what the database says of a moment may be from what the anchor file says: a sealer may be slow."""
 
 _CHUNK_LEAVES: Final = 5_000
 
@@ -47,6 +55,17 @@ FROM (
 ) l CROSS JOIN LATERAL (SELECT l.leaf_text::jsonb AS leaf) j
 """
 
+# A leaf is appended after the head before it was signed, and before the head over it is.
+_OTHER_TIME = """
+SELECT l.leaf_index, c.since::text, c.signed_at::text, l.appended_at::text
+FROM (SELECT size, signed_at, coalesce(lag(size) OVER place, 0) AS first, lag(signed_at) OVER place AS since
+      FROM checkpoint WHERE tenant_id = %(tenant)s::uuid WINDOW place AS (ORDER BY size)) c
+JOIN seal_leaf l ON l.tenant_id = %(tenant)s::uuid AND l.leaf_index >= c.first AND l.leaf_index < c.size
+WHERE l.appended_at > c.signed_at + make_interval(secs => %(near)s::int)
+   OR l.appended_at < c.since - make_interval(secs => %(near)s::int)
+ORDER BY l.leaf_index LIMIT 1
+"""
+
 _FIRST_MISSING = """
 SELECT min(place) FROM generate_series(%(from)s::bigint, %(to)s::bigint) place
 WHERE NOT EXISTS (SELECT FROM seal_leaf l WHERE l.tenant_id = %(tenant)s::uuid AND l.leaf_index = place)
@@ -61,9 +80,31 @@ class SealedLog:
     anchored: int
     checkpoint: StoredCheckpoint | None
     first_bad: FirstBad | None
+    forged: ForgedLeaf | None = None
+    """Of the leaves that are not signed yet, the first that this server would not have made. What is signed stands."""
+    unanchored_from: int | None = None
+    """The first leaf under a signed head that the anchor file should have and has not: the file was lost, or is an older one."""
+
+    @property
+    def bad_anywhere(self) -> FirstBad | None:
+        """What is wrong with the log of seals, signed or not."""
+        if self.first_bad is not None or self.forged is None:
+            return self.first_bad
+        return forged_leaf(self.forged)
 
 
 NOTHING_SEALED: Final = SealedLog(0, 0, None, None)
+
+
+def forged_leaf(forged: ForgedLeaf) -> FirstBad:
+    """A leaf past the last signed head that nobody but this server may have put there."""
+    return FirstBad(
+        SEALS_RUN,
+        forged.index,
+        Tampering.CHECKPOINT,
+        "a leaf that this server makes",
+        "another leaf",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +121,23 @@ def verify_sealed_log(
     *,
     tenant_id: UUID,
     tenant_slug: str,
-    anchors: AnchorFile,
+    anchors: AnchorFile | Callable[[], AnchorFile],
     public_keys: Iterable[bytes],
     signatures: int = SIGNATURES_CHECKED,
 ) -> SealedLog:
-    """Recompute the whole log. `anchors`: the anchor file as its reader has it; empty where there is none."""
+    """Recompute the whole log. `anchors`: the anchor file as its reader has it; empty where there is none.
+
+    A function is called once the checkpoints were read: a sealer writes them into the file first.
+    """
     rows = stored_checkpoints(cursor, tenant_id)
+    if callable(anchors):
+        anchors = anchors()
     heads: list[_Head] = []
     bad_note: int | None = None
     signed: StoredCheckpoint | None = None
     keys = tuple(public_keys)
     for place, row in enumerate(rows):
-        note = note_of(row, tenant_slug, anchors.epoch)
+        note = note_of(row, tenant_slug)
         if note is None or (place < signatures and signer_of(note, keys) is None):
             bad_note = row.size
             continue
@@ -109,11 +155,60 @@ def verify_sealed_log(
         bad = FirstBad(
             SEALS_RUN, vouched, Tampering.CHECKPOINT, "a note signed by a known key", "another note"
         )
+    bad = bad or _gone(rows, anchors) or _other_moment(cursor, tenant_id, rows, anchors)
     anchored = anchors.last.size if anchors.last else 0
     size = max(signed.size if signed else 0, anchored)
     if bad is not None:
         return SealedLog(0, 0, signed, bad)
-    return SealedLog(size, anchored, signed, None)
+    forged = first_forged(cursor, tenant_id, tenant_slug, size, None, keys)
+    lost = anchored if signed is not None and signed.size > anchors.reaches else None
+    return SealedLog(size, anchored, signed, None, forged, lost)
+
+
+def _gone(rows: Sequence[StoredCheckpoint], anchors: AnchorFile) -> FirstBad | None:
+    """The first checkpoint of the anchor file that has no row. The newest may be on its way."""
+    stored = {row.size for row in rows}
+    vouched = 0
+    for one in anchors.checkpoints[:-1]:
+        if one.size not in stored:
+            expected = f"the checkpoint of {one.size} leaves"
+            return FirstBad(SEALS_RUN, vouched, Tampering.CHECKPOINT, expected, "no checkpoint")
+        vouched = one.size
+    return None
+
+
+def _other_moment(
+    cursor: Cursor, tenant_id: UUID, rows: Sequence[StoredCheckpoint], anchors: AnchorFile
+) -> FirstBad | None:
+    """The first moment in the log of seals that is not the anchor file's, or out of order."""
+    written = {one.size: one.at for one in anchors.checkpoints}
+    vouched, before = 0, ""
+    for row in reversed(rows):
+        said = written.get(row.size)
+        for moment in (row.signed_at, row.filed_at):
+            if said is not None and not _is_near(said, moment):
+                return FirstBad(
+                    SEALS_RUN, vouched, Tampering.CHECKPOINT, said, moment or "no moment"
+                )
+        if before > row.signed_at and not _is_near(before, row.signed_at):
+            expected = f"not before {before}"
+            return FirstBad(SEALS_RUN, vouched, Tampering.CHECKPOINT, expected, row.signed_at)
+        vouched, before = row.size, row.signed_at
+    cursor.execute(_OTHER_TIME, {"tenant": tenant_id, "near": MOMENTS_DIFFER_SECONDS})
+    row_of_leaf = cursor.fetchone()
+    if row_of_leaf is None:
+        return None
+    index, since, until, found = row_of_leaf
+    expected = f"between {since or 'the beginning'} and {until}"
+    return FirstBad(SEALS_RUN, index, Tampering.CHECKPOINT, expected, str(found))
+
+
+def _is_near(one: str, other: str | None) -> bool:
+    try:
+        apart = datetime.fromisoformat(one) - datetime.fromisoformat(other or "")
+    except (ValueError, OverflowError):
+        return False
+    return abs(apart.total_seconds()) <= MOMENTS_DIFFER_SECONDS
 
 
 class _Walk:

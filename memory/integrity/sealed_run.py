@@ -10,14 +10,13 @@ from typing import Final
 from uuid import UUID
 
 from memory.hashing import tag
+from memory.integrity.acts import AFTER_THE_END
 from memory.integrity.chain import NO_ENTRY, attests_erasure
 from memory.integrity.chain_sql import Cursor
 from memory.integrity.leaves import ERASURE, RUN_CLOSED, Seal, leaf_of, record_hash, seal_of
 from memory.integrity.merkle import root_of_hashes
 from memory.integrity.rows import EntryRow
 from memory.integrity.states import FirstBad, Tampering
-
-AFTER_THE_END: Final = "an entry after the run was closed"
 
 _LEAVES: Final = """
 SELECT leaf_index, leaf_text FROM seal_leaf

@@ -10,9 +10,10 @@ from typing import Final
 from uuid import UUID
 
 from memory.hashing import tag
+from memory.integrity.acts import AFTER_THE_END
 from memory.integrity.chain import NO_ENTRY
 from memory.integrity.chain_sql import Cursor
-from memory.integrity.sealed_run import AFTER_THE_END, RunSeals, SealComparison
+from memory.integrity.sealed_run import RunSeals, SealComparison
 from memory.integrity.states import FirstBad, Tampering
 
 _COMPARE: Final = (Path(__file__).parent / "sealed_run.sql").read_text("utf-8")

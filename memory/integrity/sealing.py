@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from uuid import UUID
 
 from memory.hashing import ZERO_HASH, tag
+from memory.integrity.acts import AN_ACT, closed_by_act, unbacked_word
 from memory.integrity.chain import NO_ENTRY
 from memory.integrity.chain_sql import CLEAN_SEAL, Cursor, verify_run_in_sql
 from memory.integrity.leaves import (
@@ -58,7 +59,7 @@ ORDER BY h.run_id LIMIT %(limit)s::int
 _WORDS = """
 SELECT e.id, e.sequence, w.id FROM log_entry w
 JOIN log_entry e ON e.tenant_id = w.tenant_id AND e.run_id = w.run_id
-  AND e.id = (w.payload_text::jsonb) ->> 'logEntryId'
+  AND e.id = w.caused_by
 WHERE w.tenant_id = %(tenant)s::uuid AND w.run_id = %(run)s::text
   AND w.sequence BETWEEN %(first)s::bigint AND %(last)s::bigint
   AND w.kind = 'event-emitted' AND right(w.payload_text, 25) = ',"type":"payload.erased"}'
@@ -177,6 +178,8 @@ class RunSealer:
         if run.is_closing:
             if sealed_hash != run.head_hash:
                 self._refuse(newest, Tampering.LINK, tag(run.head_hash), tag(sealed_hash))
+            if closed_by_act(self._cursor, self._tenant_id, run.run_id, newest) is None:
+                self._refuse(newest, Tampering.LINK, AN_ACT, "a run closed without one")
             text = run_closed_text(
                 self._slug, run.run_id, to_sequence=newest, head_hash=sealed_hash
             )
@@ -212,7 +215,10 @@ class RunSealer:
         return leaves, span.entry_hashes[-32:]
 
     def erasures_attested(self, first: int, last: int) -> list[str]:
-        """Erasure leaves for the attestations among these entries."""
+        """Erasure leaves for the attestations among these entries. Raises Refused for one that no act of governance names."""
+        forged = unbacked_word(self._cursor, self._tenant_id, self._run_id, first=first, last=last)
+        if forged is not None:
+            raise Refused(forged)
         self._cursor.execute(
             _WORDS,
             {"tenant": self._tenant_id, "run": self._run_id, "first": first, "last": last},

@@ -18,6 +18,7 @@ what it means. The exit code is the state:
 
 import argparse
 import base64
+import datetime
 import hashlib
 import json
 import struct
@@ -436,6 +437,24 @@ def given_receipts(path):
     return found
 
 
+def is_word(entry):
+    """Whether the entry is the server's word that a payload was erased."""
+    payload = entry.get("payload")
+    return entry["kind"] == "event-emitted" and isinstance(payload, dict) and payload.get("type") == "payload.erased"
+
+
+def seconds_apart(one, other):
+    """Between two moments as entries have them; 0 where there is none."""
+    if one is None:
+        return 0
+    form = "%Y-%m-%dT%H:%M:%S.%fZ"
+    return abs((datetime.datetime.strptime(one, form) - datetime.datetime.strptime(other, form)).total_seconds())
+
+
+def forged(index):
+    return Tampered("checkpoint", "leaf %s" % index, "a leaf that the log's server makes", "another leaf")
+
+
 # ---- the bundle ----------------------------------------------------------------------------------------------------------
 
 
@@ -451,6 +470,8 @@ class Check:
         self.is_anchored = False
         self.closed_at = None
         self.roots, self.sealed_at, self.stamped = roots, [], {}
+        self.attested, self.backed = set(), set()
+        self.unsigned, self.acts, self.acts_unsealed, self.erased_at = [], None, 0, {}
 
     def run(self):
         self.check_options()
@@ -485,8 +506,11 @@ class Check:
             self.check_files()
             self.check_checkpoint()
             self.read_seals()
+            self.read_unsigned()
+            self.read_acts()
             self.check_entries()
             self.check_seals()
+            self.check_unsigned()
             self.check_erasures()
             self.check_anchor()
             self.check_witnesses()
@@ -578,11 +602,66 @@ class Check:
         self.sealed_to = due - 1
         self.say("4. %d leaves about this run are in that checkpoint's tree; they seal entries 0 to %d." % (count, self.sealed_to))
 
+    def read_unsigned(self):
+        """Leaves about this run that wait for their signature. They vouch for nothing, and must be what the entries make them."""
+        if "unsigned.jsonl" in self.manifest["files"]:
+            for line in self.lines("unsigned.jsonl"):
+                said = json.loads(line)
+                try:
+                    leaf = json.loads(said["leaf"])
+                except ValueError:
+                    leaf = None
+                self.unsigned.append((said["index"], leaf if isinstance(leaf, dict) else {}))
+
+    def read_acts(self):
+        """The acts of governance that erased payloads of this run: {(entry, word): reason}."""
+        if "acts.jsonl" not in self.manifest["files"]:
+            return
+        self.acts = {}
+        for line in self.lines("acts.jsonl"):
+            said = json.loads(line)
+            parts = members(said["entry"])
+            entry = {name: part[2] for name, part in parts.items()}
+            place = "act %s" % entry["sequence"]
+            self.check_hashes(parts, entry, place, "kindmem.governance")
+            self.acts_unsealed += "proof" not in said
+            if "proof" in said:
+                self.check_proof(said["proof"], entry, place)
+            act = entry.get("payload")
+            if not isinstance(act, dict) or act.get("type") != "log.payloads-erased":
+                raise Tampered("content", place, "an act that erased payloads", "another entry")
+            words = act.get("attested", {name: None for name in act.get("entryIds", [])})
+            self.acts.update({(name, word): act["reasonCode"] for name, word in words.items()})
+
+    def check_proof(self, proof, entry, place):
+        """A C2SP tlog-proof: that an entry of the record of governance is under this very checkpoint."""
+        head, _, note = proof.partition("\n\n")
+        lines = head.split("\n")
+        extra = json.loads(base64.b64decode(lines[1].split(" ", 1)[1]))
+        note, leaf, record = Note(note), json.loads(extra["leaf"]), extra["record"]
+        bound = {name: entry[name] for name in ("causedByLogId", "entryHash") if name in entry}
+        bound["hashVersion"] = entry.get("hashVersion", 1)
+        text = json.dumps(bound, ensure_ascii=False, separators=(",", ":")).encode()
+        count, at = leaf["toSequence"] - leaf["fromSequence"] + 1, entry["sequence"] - leaf["fromSequence"]
+        path = [base64.b64decode(one) for one in lines[3:]]
+        if (
+            (note.size, note.root) != (self.note.size, self.note.root)
+            or (leaf["tenantId"], leaf["runId"]) != (self.tenant, "kindmem.governance")
+            or not is_included(leaf_hash(text), at, count, [raw(one) for one in record["path"]], raw(leaf["recordsRoot"]))
+            or not is_included(leaf_hash(extra["leaf"].encode()), int(lines[2].split(" ")[1]), note.size, path, note.root)
+        ):
+            raise Tampered("seal", place, "an entry under the checkpoint", "another entry")
+
     def check_entries(self):
         prev, due, place = ZERO, 0, 0
         tree = Tree()
+        waiting = [(index, leaf) for index, leaf in self.unsigned if leaf.get("type") == "seal/v1"]
+        seals = [(None, seal) for seal in self.seals] + waiting
         for line in self.lines("entries.jsonl"):
-            parts = members(line)
+            try:
+                parts = members(line)
+            except (ValueError, RecursionError):
+                raise Tampered("content", due, "an entry in canonical JSON", "another text")
             entry = {name: part[2] for name, part in parts.items()}
             sequence = entry["sequence"]
             if sequence != due:
@@ -594,37 +673,53 @@ class Check:
             self.note_words(entry)
             if self.receipts:
                 self.hashes[sequence] = prev
-            if place < len(self.seals):
+            self.check_word(entry)
+            if place < len(seals):
                 bound = {
                     name: parts[name][0] for name in ("causedByLogId", "entryHash") if name in parts
                 }
                 version = '"hashVersion":%d' % entry.get("hashVersion", 1)
                 tree.append(("{" + ",".join([*bound.values(), version]) + "}").encode())
-                seal = self.seals[place]
+                index, seal = seals[place]
+                if index is not None and seal["fromSequence"] != sequence - tree.size + 1:
+                    raise forged(index)
                 if sequence == seal["toSequence"]:
                     root = "sha256:" + tree.root().hex()
+                    if index is not None and (root != seal["recordsRoot"] or prev != seal["headHash"]):
+                        raise forged(index)
                     if root != seal["recordsRoot"] or prev != seal["headHash"]:
                         raise Tampered("seal", seal["fromSequence"], seal["recordsRoot"], root)
-                    place, tree = place + 1, Tree()
+                    place, tree, self.covered = place + 1, Tree(), (sequence, prev)
         self.head = prev
+        if len(self.seals) <= place < len(seals):
+            raise forged(seals[place][0])
         if self.entries != self.manifest["entries"] or (self.entries and self.head != self.manifest["headHash"]):
             raise Tampered("gap", due, "%d entries" % self.manifest["entries"], "%d" % self.entries)
         self.say("5. %d entries: each content hash and entry hash recomputed from the entry's own bytes, each names the one" % self.entries)
         self.say("   before it, and none is missing in between.")
 
     def check_entry(self, parts, entry, prev):
-        sequence, version = entry["sequence"], entry.get("hashVersion", 1)
+        sequence = entry["sequence"]
+        self.check_hashes(parts, entry, sequence, self.run_id)
+        if "payloadErasedAt" in entry:
+            self.erased += 1
+            self.linkage_only += entry.get("hashVersion", 1) == 1
+            self.erased_ids[entry["id"]] = sequence
+            self.erased_at[entry["id"]] = entry["payloadErasedAt"]
+        if entry["prevHash"] != prev:
+            raise Tampered("link", sequence, prev, entry["prevHash"])
+
+    def check_hashes(self, parts, entry, sequence, run_id):
+        """One entry against its own hashes; `sequence` is how its place is called."""
+        version = entry.get("hashVersion", 1)
         if version not in HASHED:
             raise Tampered("content", sequence, "hash version 1 or 2", version)
-        if entry["runId"] != self.run_id or entry["scope"].get("tenantId") != self.tenant:
-            raise Tampered("scope", sequence, self.run_id, entry["runId"])
+        if entry["runId"] != run_id or entry["scope"].get("tenantId") != self.tenant:
+            raise Tampered("scope", sequence, run_id, entry["runId"])
         is_erased = "payloadErasedAt" in entry
         if is_erased:
             if "payload" in entry or "payloadSalt" in entry:
                 raise Tampered("content", sequence, "no payload", "a payload")
-            self.erased += 1
-            self.linkage_only += version == 1
-            self.erased_ids[entry["id"]] = sequence
         else:
             content = None
             if "payload" in parts:
@@ -639,13 +734,40 @@ class Check:
             found = tag(text.encode())
             if found != entry["entryHash"]:
                 raise Tampered("content", sequence, entry["entryHash"], found)
-        if entry["prevHash"] != prev:
-            raise Tampered("link", sequence, prev, entry["prevHash"])
+
+    def check_word(self, entry):
+        """A word that a payload was erased belongs to an act of governance, and to the moment of the erasure."""
+        payload = entry.get("payload")
+        if not is_word(entry) or self.acts is None:
+            return
+        said, word = payload.get("logEntryId"), entry["id"]
+        reason = self.acts.get((said, word), self.acts.get((said, None)))
+        if set(payload) != {"logEntryId", "reasonCode", "type"} or reason is None or payload["reasonCode"] != reason:
+            place = entry["sequence"] if said in self.backed else self.erased_ids.get(said, entry["sequence"])
+            is_late = self.closed_at is not None and place == entry["sequence"] > self.closed_at
+            kind = "seal" if is_late else "content"
+            raise Tampered(kind, place, "an act of governance that names it", "the word of an erasure that no act names")
+        self.backed.add(said)
+        if seconds_apart(self.erased_at.get(said), entry["timestamp"]) > 60:
+            raise Tampered("content", self.erased_ids[said], "erased at " + entry["timestamp"], "erased at " + self.erased_at[said])
+
+    def check_unsigned(self):
+        covered = getattr(self, "covered", (-1, ZERO))
+        for index, leaf in self.unsigned:
+            kind = leaf.get("type")
+            if kind == "erasure" and (leaf.get("logEntryId"), leaf.get("attestedBy")) not in self.attested:
+                raise forged(index)
+            if kind == "run-closed" and (leaf.get("toSequence"), leaf.get("headHash")) != covered:
+                raise forged(index)
+            if kind not in ("seal/v1", "erasure", "run-closed"):
+                raise forged(index)
+        if self.unsigned:
+            self.say("   %d more leaves about this run wait for their signature; they are what these entries make them." % len(self.unsigned))
 
     def note_words(self, entry):
-        payload = entry.get("payload")
-        if entry["kind"] == "event-emitted" and isinstance(payload, dict) and payload.get("type") == "payload.erased":
-            self.words[payload.get("logEntryId")] = entry["sequence"]
+        if is_word(entry):
+            self.words[entry["payload"].get("logEntryId")] = entry["sequence"]
+            self.attested.add((entry["payload"].get("logEntryId"), entry["id"]))
         elif self.closed_at is not None and entry["sequence"] > self.closed_at:
             raise Tampered("seal", entry["sequence"], "no entry", "an entry after the run was closed")
 
@@ -666,6 +788,15 @@ class Check:
                 raise Tampered("content", sequence, "an attested erasure", "no payload")
         if self.erased_ids:
             self.say("7. %d payloads were erased; each erasure is attested." % self.erased)
+            if self.acts is None:
+                self.say("   NOT CHECKED against the record of governance: this bundle was made before its acts went along.")
+            else:
+                self.say("   Each word of it is named by an act of the record of governance, which is in the bundle.")
+            if self.acts_unsealed:
+                self.say("   %d of those acts are not sealed yet." % self.acts_unsealed)
+        if self.linkage_only:
+            self.say("   Of %d erased entries of version 1 nothing but their place, cause and hash can be checked any more:" % self.linkage_only)
+            self.say("   UNPROTECTED are what is stored of their id, kind, scope, actor, time and content hash.")
 
     def check_anchor(self):
         if not self.anchor or self.note is None:

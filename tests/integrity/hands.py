@@ -161,7 +161,7 @@ class Hands:
             self.cursor,
             tenant_id=self.tenant.id,
             tenant_slug=self.tenant.slug,
-            anchors=read_anchors(self.tenant.slug),
+            anchors=lambda: read_anchors(self.tenant.slug),
             public_keys=signer().public_keys,
         )
 

@@ -76,7 +76,7 @@ def put(superuser_url: str, tenant: TenantKit, count: int) -> None:
             "INSERT INTO run_head VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             [
                 *(tenant.id, RUN, count, prev_hash, before, count),
-                *(START, START + timedelta(milliseconds=count)),
+                *(START, START + timedelta(milliseconds=count - 1)),
             ],
         )
         session.commit()

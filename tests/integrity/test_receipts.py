@@ -56,7 +56,8 @@ def test_an_unsealed_tail_that_was_cut_with_its_head_is_shown_by_a_file_of_recei
             [live_acme.id, RUN],
         )
         session.execute(
-            "UPDATE run_head h SET next_sequence = 3, entry_count = 3, head_hash = e.entry_hash, prev_hash = e.prev_hash"
+            "UPDATE run_head h SET next_sequence = 3, entry_count = 3, head_hash = e.entry_hash, prev_hash = e.prev_hash,"
+            " last_at = e.recorded_at"
             " FROM log_entry e WHERE h.tenant_id = %s AND h.run_id = %s AND e.tenant_id = h.tenant_id AND e.run_id = h.run_id"
             " AND e.sequence = 2",
             [live_acme.id, RUN],

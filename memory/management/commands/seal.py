@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from memory.actions.drop_unsigned_leaves import drop_unsigned_leaves
 from memory.actions.seal_tenant import seal_tenant
 from memory.management.command import OperatorCommand, operator
 
@@ -16,11 +17,20 @@ class Command(OperatorCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
+        parser.add_argument(
+            "--drop-unsigned",
+            action="store_true",
+            help="first drop leaves past the last signed head that this server would not have made",
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         principal = operator(options["slug"])
+        lines = []
+        if options["drop_unsigned"]:
+            dropped = drop_unsigned_leaves(principal=principal)
+            lines.append(f"{dropped} leaves that were not this server's are dropped.")
         sealed = seal_tenant(tenant_id=principal.tenant_id, tenant_slug=principal.tenant_slug)
-        lines = [f"{sealed.entries} entries sealed; the log has {sealed.size} leaves."]
+        lines += [f"{sealed.entries} entries sealed; the log has {sealed.size} leaves."]
         lines += [
             f"NOT SEALED: {bad.run_id} does not verify: sequence {bad.sequence} ({bad.tampering.value})"
             for bad in sealed.refused

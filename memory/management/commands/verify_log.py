@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from memory.actions.verify_tenant import verify_tenant
+from memory.actions.verify_tenant import TenantReport, verify_tenant
 from memory.errors import LogNotFound
 from memory.integrity.receipts import Receipt, read_receipts
 from memory.integrity.rows import Progress
-from memory.integrity.states import EXIT_CODES, ChainReport, State
+from memory.integrity.states import EXIT_CODES, ChainReport, FirstBad, State, Tampering
 from memory.management.command import OperatorCommand, Refused, operator
 
 _WORDS = {
@@ -63,6 +63,10 @@ class Command(OperatorCommand):
         lines = [*map(_line, found.reports), f"{options['slug']}: {_said(found.state)}"]
         if found.log_bad is not None:
             answer["firstBad"] = found.log_bad.as_wire()
+            lines.append(_bad(found.log_bad, f"{found.log_bad.run_id} {found.log_bad.sequence}"))
+        if (step := _next_step(found)) is not None:
+            answer["nextStep"] = step
+            lines.append(f"next: {step}")
         self.say(answer, "\n".join(lines))
         if code := EXIT_CODES[found.state]:
             self.progress.end()
@@ -102,5 +106,21 @@ def _line(report: ChainReport) -> str:
             if bad.run_id == report.run_id
             else f"{bad.run_id} {bad.sequence}"
         )
-        line += f"\n  first bad: {place} ({bad.tampering.value})\n  expected {bad.expected}\n  found    {bad.found}"
+        line += "\n" + _bad(bad, place)
     return line
+
+
+def _bad(bad: FirstBad, place: str) -> str:
+    return f"  first bad: {place} ({bad.tampering.value})\n  expected {bad.expected}\n  found    {bad.found}"
+
+
+def _next_step(found: TenantReport) -> str | None:
+    """What the operator does about the log of seals, where it is what is wrong."""
+    bad = found.log_bad
+    if bad is not None and bad.tampering is Tampering.ANCHOR:
+        return "if you restored an older backup: restore_epoch. If you did not, the database was rewritten: keep a copy of it."
+    if bad is not None:
+        return "keep a copy of the database; a leaf that is not signed yet goes with seal --drop-unsigned, else compare a backup."
+    if found.unanchored_from is not None:
+        return "the anchor file is lost, or an older one: put the copy of it back, or begin a new epoch with restore_epoch."
+    return None
