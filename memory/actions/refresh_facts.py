@@ -1,12 +1,14 @@
 """Refresh cached views: look at their sources outside any transaction, then write what was found, one transaction a fact.
 
 Unchanged content moves `lastVerifiedAt` and makes no revision. Changed content is the next revision, with its cause in the log;
-it is worth no more than what it replaces, and no longer verified. A failure, a held fact, or content that a write would refuse
-changes nothing but the note of the failure. A reader waits: what is found is written within the time that is left, a vector
-that would take longer is left to the back-fill, and a fact that somebody else is changing is left to them.
+it is worth no more than what it replaces, and no longer verified. A failure, a held fact, content that a write would refuse, or
+that reads like an instruction where the fact did not, changes nothing but the note of the failure. A reader waits: what is found
+is written within the time that is left, a vector that would take longer is left to the back-fill, and a fact that somebody else
+is changing is left to them.
 """
 
 import dataclasses
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,14 +34,16 @@ from memory.fact_rows import RevisionRow, insert_revision
 from memory.fact_shape import FactView, SealedContent, Source, seal
 from memory.fetcher import is_in_transaction
 from memory.queries.facts import current_fact
-from memory.refresh.handler import Fetched, RefreshRequest, Unchanged
+from memory.refresh.handler import Fetched, RefreshError, RefreshRequest, Unchanged
 from memory.refresh.look import Failed, Found, look_at_all
 from memory.refresh.registry import TenantHandlers, tenant_handlers
 from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan
 from memory.tenancy import tenant_context
+from memory.trust.instructions import reads_like_instruction
 
 SECONDS_IN_ALL = 2.0
 BEING_CHANGED = "fact-changing"
+BRINGS_ORDERS = "source-reads-like-an-instruction"
 # The rest is for writing what was found.
 _SHARE_OF_LOOKING = 0.9
 _LEAST_LOCK_SECONDS = 0.05
@@ -146,7 +150,7 @@ def _settle(server: Principal, fact: FactView, found: Found, deadline: float) ->
                 _note_unchanged(server, fact, found.etag, found.source_version)
     except admission.BadInput:
         found = Failed("bad-input")
-    except DomainError as error:
+    except (DomainError, RefreshError) as error:
         found = Failed(error.code)
     except OperationalError as error:
         if not isinstance(error.__cause__, _BUSY):
@@ -159,6 +163,13 @@ def _settle(server: Principal, fact: FactView, found: Found, deadline: float) ->
             _NOTE_FAILURE, {"tenant": server.tenant_id, "id": fact.id, "failure": found.code}
         )
     return found.code
+
+
+def _brings_orders(fact: FactView, found: Fetched) -> bool:
+    """Whether it reads like an instruction to an agent, and what a person or program wrote there does not."""
+    return reads_like_instruction(found.content) and not (
+        fact.content_text is not None and reads_like_instruction(json.loads(fact.content_text))
+    )
 
 
 @contextmanager
@@ -192,11 +203,13 @@ def _note_unchanged(
 def _write_found(
     server: Principal, looked_after: FactView, found: Fetched, deadline: float
 ) -> None:
-    """Raises admission.BadInput and what a write raises."""
+    """Raises admission.BadInput, RefreshError, and what a write raises."""
     content = seal(admission.admit_value(found.content))
     if content.hash == looked_after.content_hash:
         _note_unchanged(server, looked_after, found.etag, found.source_version)
         return
+    if _brings_orders(looked_after, found):
+        raise RefreshError(BRINGS_ORDERS)
     seen, policy = fact_to_change(server, looked_after.id)
     check_content(seen.type, policy.schema_text, found.content)
     left = min(EMBED_WITHIN_SECONDS, deadline - time.monotonic())

@@ -14,7 +14,7 @@ from tests.benchmarks.search_bench import execute
 
 SMALL, LARGE = 10_000, 1_000_000
 DUE_A_ROUND, ROUNDS = 1_000, 5
-CHUNK = 1_000
+CHUNK = 10_000
 GROWTH_MOST = 1.5
 
 _HEADS = """
@@ -37,7 +37,8 @@ FROM generate_series(%(first)s::int, %(last)s::int) n
 _DOCUMENTS = """
 INSERT INTO fact_document (tenant_id, fact_id, number, length, language, lexemes, frequencies)
 SELECT %(tenant)s::uuid, 'f' || n, (random() * 2 ^ 61)::bigint * 2, 12, 'simple',
-       ARRAY(SELECT 'w' || (n * 7919 + k * 104729) %% 20000 FROM generate_series(1, 12) k), array_fill(1::smallint, ARRAY[12])
+       ARRAY(SELECT 'w' || (n::bigint * 7919 + k * 104729) %% 20000 FROM generate_series(1, 12) k),
+       array_fill(1::smallint, ARRAY[12])
 FROM generate_series(%(first)s::int, %(last)s::int) n
 """
 _VECTORS = """
