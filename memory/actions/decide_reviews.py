@@ -36,7 +36,9 @@ class Outcome:
         body: dict[str, Any] = {"kind": self.named.kind, "id": self.named.id, "outcome": done}
         if self.refusal is not None:
             error = {"code": self.refusal.code, "message": str(self.refusal)}
-            body |= {"outcome": "refused", "error": {**error, "details": self.refusal.details}}
+            # What stands there now is read by its id: an answer that is kept for a retry holds no value of it.
+            told = {name: one for name, one in self.refusal.details.items() if name != "current"}
+            body |= {"outcome": "refused", "error": {**error, "details": told}}
         return body
 
 

@@ -39,7 +39,7 @@ from memory.tenancy import tenant_context
 EXPORTED_AT_MOST: Final = 100_000
 """Entries of a run that one request exports; the command has no limit."""
 
-_EXPORTERS = ("admin", "auditor", "owner")
+EXPORTERS = ("admin", "auditor", "owner")
 _ENTRIES_AT_ONCE = 1_000
 _LEAVES_AT_ONCE = 200
 
@@ -93,7 +93,7 @@ def export_evidence(
     `reason`: the code of why, for the log. Call it outside any transaction, unless the run is short.
     Raises PermissionDenied, LogNotFound; ExportTooLarge for a run of more than `most_entries`.
     """
-    principal.needs_role(*_EXPORTERS)
+    principal.needs_role(*EXPORTERS)
     tenant_id = principal.tenant_id
     with tenant_context(tenant_id), connection.cursor() as cursor:
         check_run_is_readable(principal, run_id)

@@ -1,24 +1,33 @@
 """Answers kept for retried requests, per tenant and principal, for 24 hours, written in the transaction of their effect.
 
-The lock that tells a running twin is taken with the caller's look-up. What is kept is the answer's text; when something in it is
-forgotten or erased the text goes and the row stays, so a retry can never bring it back.
+The lock that tells a running twin is taken with the caller's look-up; what needs several transactions reserves the key in the
+first. What is kept is the answer's text; when something in it is forgotten or erased the text goes and the row stays, so a retry
+can never bring it back.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
 
 from memory.access import Principal, Scope, check_append, check_write
 from memory.canonical import canonical
-from memory.errors import BadInput, IdempotencyBodyMismatch, IdempotencyWithheld
+from memory.errors import (
+    BadInput,
+    IdempotencyBodyMismatch,
+    IdempotencyInFlight,
+    IdempotencyWithheld,
+)
 from memory.ids import new_id
 from memory.records import clock
 from memory.records.overdue import is_over
+from memory.tenancy import tenant_context
 
 _FIND = """
 SELECT request_digest, status, answer, withheld_at IS NOT NULL, scopes_text, item_ref
@@ -36,6 +45,27 @@ SET request_digest = excluded.request_digest, status = excluded.status, answer =
     created_at = now(), expires_at = excluded.expires_at
 WHERE idempotency_key.expires_at <= now()
 """
+
+
+# What runs outside of one transaction says so in a row of its own; when it dies, the key is free again after a while.
+_RESERVE = """
+INSERT INTO idempotency_key (tenant_id, id, principal, key, request_digest, status, item_ref, scopes_text, expires_at)
+VALUES (%(tenant)s::uuid, %(id)s::uuid, %(principal)s::text, %(key)s::text, %(digest)s::bytea, 0, %(item_ref)s::text, '[]',
+        now() + make_interval(secs => %(lease)s::int))
+ON CONFLICT (tenant_id, principal, key) DO UPDATE
+SET id = excluded.id, request_digest = excluded.request_digest, status = 0, answer = NULL, item_ref = excluded.item_ref,
+    scopes_text = '[]', withheld_at = NULL, created_at = now(), expires_at = excluded.expires_at
+WHERE idempotency_key.expires_at <= now()
+"""
+# What was forgotten while it ran is withheld already.
+_KEEP_RESERVED = """
+UPDATE idempotency_key
+SET status = %(status)s::smallint, answer = CASE WHEN withheld_at IS NULL THEN %(answer)s::text END,
+    scopes_text = %(scopes)s::text, expires_at = now() + make_interval(hours => %(hours)s::int)
+WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND status = 0
+"""
+_LET_GO = "DELETE FROM idempotency_key WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND status = 0"
+LEASE_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +93,7 @@ def kept_answer(
 ) -> KeptAnswer | None:
     """The first answer to this key, with the caller's grants checked again; None for a new key.
 
-    Raises IdempotencyBodyMismatch, IdempotencyWithheld, PermissionDenied.
+    Raises IdempotencyBodyMismatch, IdempotencyInFlight, IdempotencyWithheld, PermissionDenied.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -75,7 +105,9 @@ def kept_answer(
     kept_digest, status, answer, withheld, scopes, item_ref = row
     if bytes(kept_digest) != digest:
         raise IdempotencyBodyMismatch
-    if withheld or _holds_what_is_over(principal, item_ref or ""):
+    if status == 0:
+        raise IdempotencyInFlight
+    if withheld or answer is None or _holds_what_is_over(principal, item_ref or ""):
         raise IdempotencyWithheld
     for scope in json.loads(scopes or "[]"):
         (check_append if ability == "append" else check_write)(principal, scope)
@@ -137,6 +169,66 @@ def keep_parameters(
 def keep(parameters: dict[str, Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(KEEP, parameters)
+
+
+def reserve(principal: Principal, key: str, digest: bytes, *, item_ref: str | None) -> UUID:
+    """Say that the request runs, for what takes more than one transaction; the reservation's id.
+
+    Raises IdempotencyInFlight.
+    """
+    reservation = new_id()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RESERVE,
+            {
+                "tenant": principal.tenant_id,
+                "id": reservation,
+                "principal": principal.writer,
+                "key": key,
+                "digest": digest,
+                "item_ref": item_ref,
+                "lease": LEASE_SECONDS,
+            },
+        )
+        if cursor.rowcount == 0:
+            raise IdempotencyInFlight
+    return reservation
+
+
+def keep_reserved(
+    principal: Principal,
+    reservation: UUID,
+    *,
+    status: int,
+    answer: str | None,
+    scopes: Sequence[Scope],
+) -> None:
+    """The answer of what ran; None for one that is too large to be kept, and is given once. In a transaction of its own."""
+    with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+        cursor.execute(
+            _KEEP_RESERVED,
+            {
+                "tenant": principal.tenant_id,
+                "id": reservation,
+                "status": status,
+                "answer": answer,
+                "scopes": canonical([dict(scope) for scope in scopes]),
+                "hours": settings.KINDMEM_IDEMPOTENCY_HOURS,
+            },
+        )
+
+
+@contextmanager
+def freed_when_refused(principal: Principal, reservation: UUID | None) -> Iterator[None]:
+    """What runs in here was done when it ends; where it is refused, or fails, the key is as it was."""
+    is_done = False
+    try:
+        yield
+        is_done = True
+    finally:
+        if reservation is not None and not is_done:
+            with tenant_context(principal.tenant_id), connection.cursor() as cursor:
+                cursor.execute(_LET_GO, {"tenant": principal.tenant_id, "id": reservation})
 
 
 def withhold(tenant_id: Any, item_ref: str) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -22,6 +23,7 @@ from memory import admission
 from memory.access import Ability, Principal, Scope
 from memory.api import idempotency
 from memory.api.authentication import authenticate, check_is_named, check_is_proved
+from memory.api.body import read_body
 from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
 from memory.api.json_text import dumps
 from memory.api.metrics import observe
@@ -30,13 +32,10 @@ from memory.api.parameters import Parameter, read_query
 from memory.api.shapes import Shape, shape
 from memory.errors import (
     BadInput,
-    BodyTooLarge,
     DomainError,
     EntryIdTaken,
     LegalHoldActive,
     MethodNotAllowed,
-    NotAcceptable,
-    UnsupportedMediaType,
 )
 from memory.holds import note_refusal
 from memory.quotas import count_write
@@ -46,14 +45,14 @@ log = structlog.get_logger("kindmem.request")
 T = TypeVar("T")
 _MOST_ATTEMPTS = 3
 NO_BODY = Shape(shape({}))
-_BROKEN_OFF = "ended early, or is framed wrongly"
 
 
 @dataclass(slots=True)
 class Answer:
     """A status and a body. `item_ref` names what the body holds (`fact:<id>`), so that a kept copy goes when it goes;
     `scopes` are those that a replay checks the caller's grants on; `kept`: the action kept the answer itself.
-    `later` makes the body that is sent, once the transaction is done, where that takes waiting for somebody else."""
+    `later` makes the body that is sent, once the transaction is done, where that takes waiting for somebody else.
+    `keeps` makes the text that is kept, where that is another than the body's; None: too large to be kept."""
 
     status: int
     body: Any
@@ -62,6 +61,7 @@ class Answer:
     kept: bool = False
     later: Callable[[], Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    keeps: Callable[[], str | None] | None = None
 
 
 @dataclass(slots=True)
@@ -95,7 +95,8 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Operation:
     """The declaration of one route and method. `outside`: the handler opens its own transactions (`call_in_transaction`).
-    `matters`: of which bodies a signed-in person must have proved lately who they are."""
+    `matters`: of which bodies a signed-in person must have proved lately who they are. `roles`: who may call it, also to have
+    a kept answer. `about`: what an answer that is made outside holds, as `fact:{fact_id}`."""
 
     id: str
     ability: Ability | None
@@ -106,6 +107,8 @@ class Operation:
     max_bytes: int
     outside: bool
     matters: Callable[[Any], bool] | None
+    roles: Sequence[str]
+    about: str | None
 
 
 class ApiView(APIView):
@@ -163,6 +166,8 @@ def operation(
     max_bytes: int | None = None,
     outside: bool = False,
     matters: Callable[[Any], bool] | None = None,
+    roles: Sequence[str] = (),
+    about: str | None = None,
     media: str = "application/json",
     errors: Sequence[str] = (),
     example: Any = None,
@@ -184,6 +189,8 @@ def operation(
         max_bytes=max_bytes or settings.KINDMEM_BODY_MAX_BYTES,
         outside=outside,
         matters=matters,
+        roles=roles,
+        about=about,
     )
 
     def decorate(handler: Callable[[Any, Call], Answer]) -> Callable[..., HttpResponse]:
@@ -241,7 +248,9 @@ def _run(
     path: dict[str, str],
 ) -> HttpResponse:
     check_is_named(request)  # before its body is waited for
-    raw = _read_body(request, declared)
+    raw = read_body(
+        request, max_bytes=declared.max_bytes, is_needed=bool(declared.body.schema["required"])
+    )
     key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
 
     begun: list[Principal] = []
@@ -288,11 +297,34 @@ def unit_outside(
     raw: bytes | None,
     begun: list[Principal],
 ) -> HttpResponse:
-    """For a handler that fetches from outside between transactions: the caller is found in a transaction of its own."""
-    principal = in_transaction(lambda: authenticate(request))
-    begun.append(principal)
-    answer = handler(_checked_call(declared, request, path, raw, principal, None))
-    return _json(answer.status, dumps(answer.body), answer.headers)
+    """For a handler that opens its own transactions: the caller is found, and the key reserved, in one before them."""
+    key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
+    key = idempotency.read_key(key_header)
+
+    def before() -> tuple[Call, idempotency.KeptAnswer | None, UUID | None]:
+        principal = authenticate(request, idempotency_key=key)
+        call = _checked_call(declared, request, path, raw, principal, key)
+        if key is None or call.digest is None:
+            return call, None, None
+        kept = idempotency.kept_answer(principal, key, call.digest, ability=declared.ability)
+        if kept is not None:
+            return call, kept, None
+        about = None if declared.about is None else declared.about.format(**path)
+        return call, None, idempotency.reserve(principal, key, call.digest, item_ref=about)
+
+    call, kept, reservation = in_transaction(before)
+    begun.append(call.principal)
+    if kept is not None:
+        return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"})
+    with idempotency.freed_when_refused(call.principal, reservation):
+        answer = handler(call)
+    text = dumps(answer.body)
+    if reservation is not None:
+        keeps = text if answer.keeps is None else answer.keeps()
+        idempotency.keep_reserved(
+            call.principal, reservation, status=answer.status, answer=keeps, scopes=answer.scopes
+        )
+    return _json(answer.status, text, answer.headers)
 
 
 def in_transaction(unit: Callable[[], T], *, has_begun: Callable[[], bool] = lambda: True) -> T:
@@ -330,6 +362,8 @@ def _checked_call(
 ) -> Call:
     if declared.ability is not None:
         principal.needs(declared.ability)
+    if declared.roles:
+        principal.needs_role(*declared.roles)
     for name, value in path.items():
         if not 1 <= len(value) <= admission.ID_MAX or "\x00" in value:
             raise BadInput.at(name, f"must have 1 to {admission.ID_MAX} characters, none U+0000")
@@ -355,36 +389,6 @@ def _checked_call(
         digest=digest,
         request_id=getattr(request, "request_id", ""),
     )
-
-
-def _read_body(request: HttpRequest, declared: Operation) -> bytes | None:
-    """The body's bytes, counted as they are read; None where the operation takes no body and none was sent."""
-    if request.method in ("GET", "HEAD"):
-        return None
-    accept = request.META.get("HTTP_ACCEPT", "*/*")
-    if not any(kind in accept for kind in ("*/*", "application/*", "application/json")):
-        raise NotAcceptable
-    coding = request.META.get("HTTP_TRANSFER_ENCODING", "").strip().lower()
-    if coding not in ("", "chunked"):
-        raise UnsupportedMediaType
-    # Django reads no body without a length; the server under it ends a chunked one itself.
-    stream = request.META["wsgi.input"] if coding else request
-    try:
-        raw: bytes = stream.read(declared.max_bytes + 1)
-    except OSError:
-        raise BadInput.at("", _BROKEN_OFF) from None
-    if len(raw) > declared.max_bytes:
-        raise BodyTooLarge(limit_bytes=declared.max_bytes)
-    # What is there of a body that ended early may itself be valid JSON, and is not what was meant.
-    length = request.META.get("CONTENT_LENGTH") or ""
-    if not coding and length.isdecimal() and len(raw) < int(length):
-        raise BadInput.at("", _BROKEN_OFF)
-    if not raw and not declared.body.schema["required"]:
-        return b"{}"
-    media = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
-    if media != "application/json" or request.META.get("HTTP_CONTENT_ENCODING"):
-        raise UnsupportedMediaType
-    return raw
 
 
 def _json(status: int, text: str, headers: Mapping[str, str]) -> HttpResponse:

@@ -320,8 +320,9 @@ class FactRefresh(ApiView):
         ability="write",
         body=Shape(shape({})),
         answers={200: FACT},
-        ignores_key=True,
+        changes=True,
         outside=True,
+        about="fact:{fact_id}",
         errors=(
             "permission-denied",
             "fact-not-found",
@@ -333,4 +334,4 @@ class FactRefresh(ApiView):
     )
     def post(self, call: Call) -> Answer:
         fact = refresh_fact(principal=call.principal, fact_id=call.path["fact_id"])
-        return Answer(200, fact.wire())
+        return Answer(200, fact.wire(), scopes=[fact.scope])

@@ -1,7 +1,9 @@
 """Checkpoints and proofs over HTTP. The texts in the answers are the standard formats, byte for byte."""
 
+import json
 import re
 import tempfile
+from base64 import b64decode, b64encode
 from contextlib import ExitStack
 from typing import IO, Any, Final
 
@@ -9,8 +11,14 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 
-from memory.actions.export_evidence import EXPORTED_AT_MOST, Exported, export_evidence
+from memory.actions.export_evidence import (
+    EXPORTED_AT_MOST,
+    EXPORTERS,
+    Exported,
+    export_evidence,
+)
 from memory.api import parameters
+from memory.api.json_text import dumps
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.pagination import make_cursor, page, read_cursor
 from memory.api.schemas_log import HASH, page_of
@@ -25,6 +33,7 @@ from memory.queries.witnesses import witnesses_of
 
 _ZIP: Final = "application/zip"
 _ANSWERED_WHOLE_BYTES: Final = 16 << 20
+_KEPT_BYTES: Final = 4 << 20
 _SIZE = re.compile("[1-9][0-9]{0,14}", re.ASCII)
 _INTEGER = {"type": "integer", "minimum": 0}
 
@@ -194,24 +203,36 @@ class RunProofView(ApiView):
         return Answer(200, proof.as_wire())
 
 
+def _whole(bundle: bytes, name: str) -> HttpResponse:
+    answer = HttpResponse(bundle, content_type=_ZIP)
+    answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    return answer
+
+
 class RunExport(ApiView):
     exported: tuple[IO[bytes], Exported] | None = None
     """The bundle, written, and what it is; a small one is answered whole, a larger one as a stream of its file."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         response = super().dispatch(request, *args, **kwargs)
-        if self.exported is None or response.status_code != 200:
+        if response.status_code != 200:
             return response
-        file, exported = self.exported
-        name = exported.file_name
-        file.seek(0)
-        if exported.size_bytes <= _ANSWERED_WHOLE_BYTES:
-            with file:
-                answer: HttpResponseBase = HttpResponse(file.read(), content_type=_ZIP)
-            answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+        answer: HttpResponseBase
+        if self.exported is None:
+            kept = json.loads(response.content)
+            answer = _whole(b64decode(kept["bundle"]), kept["name"])
+            answer["Idempotency-Replayed"] = "true"
+            sha256 = kept["sha256"]
         else:
-            answer = FileResponse(file, as_attachment=True, filename=name, content_type=_ZIP)
-        answer["Kindmem-Sha256"] = exported.sha256
+            file, exported = self.exported
+            sha256, name = exported.sha256, exported.file_name
+            file.seek(0)
+            if exported.size_bytes <= _ANSWERED_WHOLE_BYTES:
+                with file:
+                    answer = _whole(file.read(), name)
+            else:
+                answer = FileResponse(file, as_attachment=True, filename=name, content_type=_ZIP)
+        answer["Kindmem-Sha256"] = sha256
         answer["Cache-Control"] = "no-store"
         answer["X-Content-Type-Options"] = "nosniff"
         return answer
@@ -221,10 +242,14 @@ class RunExport(ApiView):
         summary="Export a run as a signed evidence bundle",
         description=(
             "A ZIP with the entries in canonical JSON, seals, proofs, the signed checkpoint and a checker that runs offline. "
-            "For admins and auditors; it is logged as a reveal of the run."
+            "For admins and auditors; it is logged as a reveal of the run. A bundle of more than 4 MiB is not kept for a retry: "
+            "that is 409 `idempotency-key-replay-withheld`."
         ),
         ability="read",
         outside=True,
+        changes=True,
+        roles=EXPORTERS,
+        about="run:{run_id}",
         matters=always,
         answers={200: {"type": "string", "format": "binary"}},
         media=_ZIP,
@@ -248,4 +273,13 @@ class RunExport(ApiView):
             )
             until_failed.pop_all()  # the answer closes it, after it was sent
         self.exported = file, exported
-        return Answer(200, {})
+        return Answer(200, {}, keeps=lambda: _kept(file, exported))
+
+
+def _kept(file: IO[bytes], exported: Exported) -> str | None:
+    """The bundle as it is kept for a retry; a large one is given once."""
+    if exported.size_bytes > _KEPT_BYTES:
+        return None
+    file.seek(0)
+    bundle = b64encode(file.read()).decode()
+    return dumps({"name": exported.file_name, "sha256": exported.sha256, "bundle": bundle})

@@ -198,12 +198,14 @@ class QuarantineRollBack(ApiView):
         id="memory.rollBackQuarantine",
         summary="Roll back: it ends, and what it superseded is served again (admin)",
         description=(
-            "In batches: while `left` is not 0, call it again. A held record is sealed; a held fact stays out of use, as it is."
+            "In batches: while `left` is not 0, call it again, each time with another Idempotency-Key, if any. "
+            "A held record is sealed; a held fact stays out of use, as it is."
         ),
         ability="write",
         answers={200: QUARANTINE},
         outside=True,
-        ignores_key=True,
+        changes=True,
+        roles=("admin", "owner"),
         errors=_CLOSED,
         tag=TAG,
     )

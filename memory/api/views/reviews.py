@@ -211,7 +211,8 @@ class ReviewDecisions(ApiView):
             }
         },
         outside=True,
-        ignores_key=True,
+        changes=True,
+        roles=REVIEWERS,
         errors=("permission-denied",),
         example={"decision": "reject", "items": [{"kind": "record", "id": "mr_8842"}]},
         tag=TAG,
