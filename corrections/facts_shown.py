@@ -17,7 +17,7 @@ _BADGES = {
     "unverified": Badge("?", gettext_lazy("Not checked"), "warn"),
     "asserted": Badge("“", gettext_lazy("Stated"), "info"),
     "verified": Badge("✓", gettext_lazy("Checked"), "ok"),
-    "stale": Badge("⌛", gettext_lazy("Not up to date"), "warn"),
+    "stale": Badge("◷", gettext_lazy("Not up to date"), "warn"),
     "removed": Badge("∅", gettext_lazy("Not used any more"), ""),
 }
 STATE_WORDS = {

@@ -14,14 +14,14 @@ from memory.errors import ReleaseRefused
 from memory.holds import Hold
 
 _BADGES = {
-    "active": Badge("⏸", STATES["active"], "held"),
+    "active": Badge("‖", STATES["active"], "held"),
     "release-requested": Badge("?", STATES["release-requested"], "warn"),
     "released": Badge("✓", STATES["released"], ""),
 }
 STANDINGS: dict[str, Badge] = {
     "served": Badge("✓", gettext_lazy("In use"), "ok"),
     "ended": Badge("∅", gettext_lazy("Not used any more"), ""),
-    "sealed": Badge("⏸", gettext_lazy("Sealed copy only"), "held"),
+    "sealed": Badge("‖", gettext_lazy("Sealed copy only"), "held"),
     "gone": Badge("✗", gettext_lazy("Gone"), ""),
 }
 _ACTS: dict[str, Words] = {

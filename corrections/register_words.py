@@ -11,7 +11,7 @@ from memory.records.record import Record
 
 HOW: dict[str, Badge] = {
     "replaced": Badge("↻", _("Replaced"), "info"),
-    "expired": Badge("⌛", _("Out of date"), ""),
+    "expired": Badge("◷", _("Out of date"), ""),
     "forgotten": Badge("∅", _("Forgotten"), "warn"),
     "removed": Badge("∅", _("Removed"), "warn"),
     "erased": Badge("✗", _("Erased"), "bad"),
@@ -70,7 +70,7 @@ _STANDS: dict[str, Badge] = {
 def standing_badge(record: Record) -> Badge:
     """How a memory stands, said of somebody else."""
     if record.status == "active" and record.review == "withdrawn":
-        return Badge("⏸", _("Set aside"), "held")
+        return Badge("‖", _("Set aside"), "held")
     if record.status == "active" and record.disputed_at is not None:
         return Badge("!", _("Disputed"), "warn")
     return _STANDS[record.status]

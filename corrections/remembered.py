@@ -11,7 +11,7 @@ from corrections.words import Badge
 from memory.records.decision import ENOUGH_OBSERVATIONS
 from memory.records.record import Record
 
-_WITHDRAWN = Badge("⏸", gettext_lazy("Set aside"), "held")
+_WITHDRAWN = Badge("‖", gettext_lazy("Set aside"), "held")
 _FORGOTTEN = Badge("∅", gettext_lazy("Forgotten"), "")
 _STATES: dict[str, Badge] = {
     "guessed": Badge("?", gettext_lazy("Guessed"), "warn"),
@@ -21,11 +21,11 @@ _STATES: dict[str, Badge] = {
     "system": Badge("⇄", gettext_lazy("From a system"), "info"),
     "policy": Badge("§", gettext_lazy("A rule, read where it is kept"), "info"),
     "disputed": Badge("!", gettext_lazy("Disputed by you"), "warn"),
-    "out-of-date": Badge("⌛", gettext_lazy("Out of date"), ""),
+    "out-of-date": Badge("◷", gettext_lazy("Out of date"), ""),
     "replaced": Badge("↻", gettext_lazy("Replaced"), ""),
     "set-aside": _WITHDRAWN,
     "forgotten": _FORGOTTEN,
-    "sealed": Badge("⏸", gettext_lazy("Set aside, a sealed copy is kept"), "held"),
+    "sealed": Badge("‖", gettext_lazy("Set aside, a sealed copy is kept"), "held"),
 }
 STATE_NAMES = tuple(_STATES)
 LIVE_STATES = ("guessed", "confirmed", "corrected", "stated", "system", "policy", "disputed")

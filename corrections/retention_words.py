@@ -41,13 +41,18 @@ def window_words(keep_days: int | None, delete_after_days: int | None) -> str:
     return _("no rule: kept until somebody deletes it")
 
 
-def type_words(keep_days: int | None, delete_after_days: int | None, default: str) -> str:
-    """The rule of a type in one sentence; without one, what falls to its facts. default: the workspace's, in words."""
-    if keep_days is None and delete_after_days is None:
-        return _("no rule of its own; the workspace's default decides: %(default)s") % {
-            "default": default
-        }
-    return window_words(keep_days, delete_after_days)
+Windows = tuple[int | None, int | None]
+
+
+def type_words(own: Windows, default: Windows) -> str:
+    """The rule of a type in one sentence; without one, what falls to its facts. Each as keepDays and deleteAfterDays."""
+    if own != (None, None):
+        return window_words(*own)
+    if default == (None, None):
+        return _("no rule of its own, and the workspace has none: kept until somebody deletes it")
+    return _("no rule of its own; the workspace's default decides: %(default)s") % {
+        "default": window_words(*default)
+    }
 
 
 def ladder_in_general() -> Sequence[tuple[str, str]]:

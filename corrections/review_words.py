@@ -24,7 +24,7 @@ REASONS: dict[str, Badge] = {
     "forgotten": Badge("∅", _("The person forgot this"), "warn"),
     "retired": Badge("↻", _("This was corrected away"), "warn"),
     "no-word": Badge("?", _("No person said so"), "info"),
-    "wrong-person": Badge("⏸", _("A person says it is not about them"), "held"),
+    "wrong-person": Badge("‖", _("A person says it is not about them"), "held"),
     "dispute": Badge("!", _("A person disagrees"), "warn"),
 }
 
@@ -117,7 +117,7 @@ def where_it_applies(level: str, bindings: dict[str, Any]) -> str:
 
 
 QUARANTINE_STATES: dict[str, Badge] = {
-    "active": Badge("⏸", _("Out of use"), "held"),
+    "active": Badge("‖", _("Out of use"), "held"),
     "rolling-back": Badge("…", _("Being rolled back"), "info"),
     "lifted": Badge("✓", _("Lifted"), "ok"),
     "rolled-back": Badge("↶", _("Rolled back"), ""),
@@ -128,6 +128,6 @@ OUTCOMES: dict[str, Badge] = {
     "replaced": Badge("↻", _("Replaced meanwhile"), ""),
     "removed": Badge("∅", _("Ended"), ""),
     "restored": Badge("↶", _("Ended, what was before it is used again"), "ok"),
-    "held": Badge("⏸", _("Kept by a legal hold, out of use"), "held"),
+    "held": Badge("‖", _("Kept by a legal hold, out of use"), "held"),
     "gone": Badge("–", _("Had ended already"), ""),
 }

@@ -133,7 +133,7 @@ WAITS: list[Wait] = [
         "SELECT count(*) FROM quarantine WHERE tenant_id = %(tenant)s::uuid AND ended_at IS NULL",
         "quarantines",
         _quarantines,
-        "⏸",
+        "‖",
         "held",
     ),
     Wait(f"{_OPEN_RELEASES} <> %(me)s::text", "holds", _releases_to_approve),

@@ -21,6 +21,7 @@ register = template.Library()
 _HIDDEN = re.compile(
     r"([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff])"
 )
+_PIECES = re.compile(r"[^@.\-_+/]{1,24}[@.\-_+/]?|[@.\-_+/]")
 _MONTHS = [
     gettext_lazy("Jan"),
     gettext_lazy("Feb"),
@@ -87,6 +88,12 @@ def marked(text: Any) -> SafeString:
     """Text with each hidden control as a visible token, so that nothing can pass for something else."""
     pieces = _HIDDEN.split(str(text))
     return format_html_join("", "{}", ((piece,) for piece in _marks(pieces)))
+
+
+@register.filter
+def breakable(text: Any) -> SafeString:
+    """Text that may go on in the next line after a sign, as addresses and ids need where no stylesheet of ours breaks them."""
+    return format_html_join("", "{}<wbr>", ((piece,) for piece in _PIECES.findall(str(text))))
 
 
 @register.filter

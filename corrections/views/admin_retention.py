@@ -182,8 +182,8 @@ def _save(visit: Visit, form: RuleForm, after: RetentionSettings) -> str:
 def _in_words(visit: Visit, form: RuleForm, one: RetentionSettings) -> str:
     if not form.cleaned_data["type"]:
         return window_words(one.keep_days, one.delete_after_days)
-    default = window_words(*default_windows(visit.principal.tenant_id))
-    return type_words(one.keep_days, one.delete_after_days, default)
+    default = default_windows(visit.principal.tenant_id)
+    return type_words((one.keep_days, one.delete_after_days), default)
 
 
 def _preview_page(visit: Visit, form: RuleForm, *, has_changed: bool = False) -> HttpResponse:

@@ -88,10 +88,17 @@ def test_a_person_who_forgets_what_is_held_reads_that_a_sealed_copy_stays(
     ).wait_for()
 
 
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(False, id="without scripts"),
+        pytest.param(True, id="with scripts", marks=pytest.mark.full),
+    ],
+)
 def test_a_rule_is_seen_before_it_is_saved_and_a_sweep_is_read_afterwards(
-    windows: Windows, kit: TenantKit
+    windows: Windows, kit: TenantKit, scripts: bool
 ) -> None:
-    admin = windows.of(person(kit, "admin"))
+    admin = windows.of(person(kit, "admin"), scripts=scripts)
     age(kit, write(kit, type="mail").id)
     page = admin.open("admin/retention/")
     page.get_by_label("Type of facts").fill("mail")

@@ -126,6 +126,16 @@ def test_taking_a_rule_away_says_what_decides_instead_and_that_nothing_is_destro
     assert sweep(acme).destroyed == 0
 
 
+def test_a_type_without_a_rule_says_so_once_where_the_workspace_has_none_either(
+    acme: TenantKit, admin: Person
+) -> None:
+    said = text_of(admin.get(f"{PREVIEW}?type=mail&keep_days=9"))
+    assert (
+        "no rule of its own, and the workspace has none: kept until somebody deletes it + kept for 9"
+        in said.replace(" after: ", " ")
+    )
+
+
 def test_the_default_is_saved_and_the_switch_of_sweeping_stays(
     acme: TenantKit, admin: Person
 ) -> None:
