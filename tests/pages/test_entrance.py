@@ -1,5 +1,6 @@
 """Signing in, choosing a workspace, page links, and what keeps strangers out."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -26,6 +27,28 @@ def test_a_member_signs_in_with_address_and_password_and_lands_in_their_workspac
     log = acme.client("auditor").get("/v1/memory/runs/kindmem.governance/log").json()["data"]
     sign_ins = [one for one in log if one["payload"] == {"type": "member.signed-in"}]
     assert [one["actor"] for one in sign_ins] == [f"user:{auditor.user_id}"]
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:8000", "[::1]:8000"])
+def test_the_name_of_this_machine_and_its_numbers_lead_to_the_same_pages(
+    acme: TenantKit, host: str
+) -> None:
+    ann = person(acme, "person", subject="ann")
+    browser = Client(enforce_csrf_checks=True, headers={"host": host})
+    token = re.search(
+        r'name="csrfmiddlewaretoken" value="(\w+)"', browser.get("/account/login/").content.decode()
+    )
+    assert token
+    form = {"login": ann.email, "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
+    answer = browser.post(
+        "/account/login/", form, headers={"host": host, "origin": f"http://{host}"}
+    )
+    assert (answer.status_code, answer["Location"]) == (302, "/tenants/")
+    assert "What is remembered about you" in text_of(browser.get(f"/t/{acme.slug}/memory/"))
+    elsewhere = browser.post(
+        "/account/login/", form, headers={"host": host, "origin": "http://evil.example"}
+    )
+    assert elsewhere.status_code == 403
 
 
 def test_a_wrong_password_is_refused_without_saying_whether_the_account_exists(
