@@ -15,7 +15,8 @@ from uuid import UUID
 from memory.api.shapes import ID, INSTANT, Shape, array_of, shape
 from memory.errors import BadInput, UnknownField
 from memory.importers.foreign_memories import record_of_foreign
-from memory.instants import instant
+from memory.instants import CLOCKS_APART, instant
+from memory.records import clock
 from memory.records.lineage import TRUST
 from memory.records.shape import REMEMBER, Draft, read_draft
 
@@ -154,6 +155,10 @@ def _of_record(body: Mapping[str, Any]) -> RecordLine:
         use_count=int(usage.get("use_count", 0)),
         last_used_at=_instant(usage, "last_used_at"),
     )
+    confirmed = line.draft.last_confirmed_at
+    if confirmed is not None and confirmed > clock.now() + CLOCKS_APART:
+        # It would stand against every word that the person has given since.
+        raise BadInput.at("/usage/last_confirmed_at", "must not be in the future")
     if status in ENDED and line.draft.id is None:
         raise BadInput.at("/id", "must be there unless the record is active")
     is_gone = status == "deleted"

@@ -264,6 +264,16 @@ def test_a_guess_is_no_more_believed_in_a_file_than_from_an_agent(
     assert app.recall("travel.meal")["decision"] == "none"
 
 
+def test_nothing_is_confirmed_in_the_future(acme: TenantKit, app: Memory, tmp_path: Path) -> None:
+    """A confirmation is held against what the person said since: one from the future would outlast it all."""
+    app.remember("aisle")
+    guess = whole("window", bindings={"trip_id": "T1"}, source_type="agent_inferred", level="task")
+    guess["usage"]["last_confirmed_at"] = "2099-01-01T00:00:00Z"
+    told = imported(acme, file_of(tmp_path, guess), refused=1)
+    assert codes(told) == [("line 1", "bad-input")]
+    assert app.recall(context={**ANN, "trip_id": "T1"})["value"] == "aisle"
+
+
 def test_a_guess_that_the_person_confirmed_since_is_taken_as_it_is(
     acme: TenantKit, app: Memory, tmp_path: Path
 ) -> None:
