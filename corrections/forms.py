@@ -1,10 +1,11 @@
 """What pages take: shapes only. Rules that need reads are the actions'."""
 
 import zoneinfo
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -19,6 +20,8 @@ from memory.admission import MAX_INTEGER
 
 ID_MAX = 256
 ANY = ("", _("Any"))
+# In every zone the next day begins at a moment that there is.
+_FIRST_DAY, _LAST_DAY = date(2, 1, 1), date(9998, 12, 31)
 ANY_LANGUAGE = ("", _("The usual one here"))
 
 
@@ -38,6 +41,10 @@ def day(label: Any) -> forms.DateField:
         label=label,
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        validators=[
+            MinValueValidator(_FIRST_DAY, _("Enter a valid date.")),
+            MaxValueValidator(_LAST_DAY, _("Enter a valid date.")),
+        ],
     )
 
 

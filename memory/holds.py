@@ -21,6 +21,7 @@ from memory.canonical import canonical
 from memory.errors import BadInput, HoldNotFound
 from memory.ids import new_id
 from memory.instants import instant_text
+from memory.queries.one_row import as_uuid, one_row
 
 MOST_NAMED = 1000
 REVIEW_AFTER_DAYS = 180
@@ -165,19 +166,8 @@ legal_hold h LEFT JOIN hold_release r ON r.tenant_id = h.tenant_id AND r.hold_id
 
 def find_hold(tenant_id: UUID, hold_id: str) -> Hold:
     """One hold. Raises HoldNotFound."""
-    try:
-        wanted = UUID(hold_id)
-    except ValueError:
-        raise HoldNotFound from None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE h.tenant_id = %s::uuid AND h.id = %s::uuid",
-            [tenant_id, wanted],
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise HoldNotFound
-    return Hold(*row)
+    statement = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE h.tenant_id = %s::uuid AND h.id = %s::uuid"
+    return one_row(statement, [tenant_id, as_uuid(hold_id, HoldNotFound)], Hold, HoldNotFound)
 
 
 def list_holds(

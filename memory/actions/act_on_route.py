@@ -226,8 +226,11 @@ def _with_effect(
 
 
 def _out_of_date(act: Act, record: Record, form: Form, number: str, undo: Undo | None) -> _Effect:
-    """It held until the day before `since`, or before today."""
-    since = form.fields.get("since") or today_of(act.principal)
+    """It held until the day before `since`, or before today. What ends on a later day is said by `valid_until`."""
+    today = today_of(act.principal)
+    since = form.fields.get("since") or today
+    if not date.min < since <= today:
+        raise BadInput.at("/since", "must be a day that has begun")
     ended_on: date = since - timedelta(days=1)
     if record.valid_until is not None:
         ended_on = min(ended_on, record.valid_until)

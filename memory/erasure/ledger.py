@@ -18,6 +18,7 @@ from django.db import connection
 from memory.canonical import canonical
 from memory.errors import ErasureNotFound
 from memory.instants import instant_text
+from memory.queries.one_row import as_uuid, one_row
 
 PERSON_KINDS: Final = ("participant", "external", "user")
 KINDS: Final = ("fact", *PERSON_KINDS, "conversation")
@@ -129,19 +130,9 @@ requested_by, counts_text, attempts, last_error, is_forced, created_at, started_
 
 def find_erasure(tenant_id: UUID, erasure_id: UUID | str) -> ErasureView:
     """One erasure. Raises ErasureNotFound."""
-    try:
-        wanted = UUID(str(erasure_id))
-    except ValueError:
-        raise ErasureNotFound from None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {COLUMNS} FROM erasure WHERE tenant_id = %s::uuid AND id = %s::uuid",
-            [tenant_id, wanted],
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise ErasureNotFound
-    return ErasureView(*row)
+    statement = f"SELECT {COLUMNS} FROM erasure WHERE tenant_id = %s::uuid AND id = %s::uuid"
+    given = [tenant_id, as_uuid(erasure_id, ErasureNotFound)]
+    return one_row(statement, given, ErasureView, ErasureNotFound)
 
 
 def list_erasures(

@@ -10,6 +10,7 @@ from django.db import connection
 from memory.access import Quota
 from memory.errors import KeyNotFound
 from memory.instants import instant_text
+from memory.queries.one_row import one_row
 from memory.quotas import quota_wire
 
 KeyStatus = Literal["active", "expired", "revoked"]
@@ -84,15 +85,10 @@ class ApiKeyView:
 
 def find_api_key(tenant_id: UUID, prefix: str) -> ApiKeyView:
     """One key. Raises KeyNotFound."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {_COLUMNS} FROM api_key k WHERE k.tenant_id = %s::uuid AND k.prefix = %s::text",
-            [tenant_id, prefix],
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise KeyNotFound
-    return ApiKeyView(*row)
+    statement = (
+        f"SELECT {_COLUMNS} FROM api_key k WHERE k.tenant_id = %s::uuid AND k.prefix = %s::text"
+    )
+    return one_row(statement, [tenant_id, prefix], ApiKeyView, KeyNotFound)
 
 
 def list_api_keys(

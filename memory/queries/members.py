@@ -9,6 +9,7 @@ from django.db import connection
 
 from memory.errors import MemberNotFound
 from memory.instants import instant_text
+from memory.queries.one_row import as_uuid, one_row
 
 STATUSES = ("active", "ended")
 _COLUMNS = """m.id, m.user_id, u.email, u.last_login, m.role, m.role_granted_at, m.role_granted_by, m.subject_id,
@@ -52,19 +53,9 @@ class MemberView:
 
 def find_member(tenant_id: UUID, member_id: UUID | str) -> MemberView:
     """One member, also one who left. Raises MemberNotFound."""
-    try:
-        wanted = UUID(str(member_id))
-    except ValueError:
-        raise MemberNotFound from None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {_COLUMNS} {_FROM} AND m.id = %(id)s::uuid",
-            {"tenant": tenant_id, "id": wanted},
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise MemberNotFound
-    return MemberView(*row)
+    given = {"tenant": tenant_id, "id": as_uuid(member_id, MemberNotFound)}
+    statement = f"SELECT {_COLUMNS} {_FROM} AND m.id = %(id)s::uuid"
+    return one_row(statement, given, MemberView, MemberNotFound)
 
 
 def list_members(

@@ -10,6 +10,7 @@ from django.db import connection
 
 from memory.errors import NotFound
 from memory.instants import instant_text
+from memory.queries.one_row import one_row
 
 _COLUMNS = """id, is_dry_run, status, started_by, started_at, finished_at, stopped_because, batches, due_count,
 destroyed_count, held_count, erasing_count, counts_text, types_text"""
@@ -78,15 +79,8 @@ def past_sweeps(
 
 def find_sweep(tenant_id: UUID, sweep_id: UUID) -> PastSweep:
     """One sweep. Raises NotFound."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {_COLUMNS} FROM sweep WHERE tenant_id = %s::uuid AND id = %s::uuid",
-            [tenant_id, sweep_id],
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise NotFound
-    return PastSweep(*row)
+    statement = f"SELECT {_COLUMNS} FROM sweep WHERE tenant_id = %s::uuid AND id = %s::uuid"
+    return one_row(statement, [tenant_id, sweep_id], PastSweep, NotFound)
 
 
 @dataclass(frozen=True, slots=True)

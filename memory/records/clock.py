@@ -35,10 +35,17 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def day_of(instant: datetime, time_zone: str) -> date:
-    """The date that an instant falls on in the zone."""
-    return instant.astimezone(_zone(time_zone)).date()
+    """The date that an instant falls on in the zone; at either end of the calendar, the last one that there is."""
+    try:
+        return instant.astimezone(_zone(time_zone)).date()
+    except OverflowError:
+        return instant.astimezone(UTC).date()
 
 
 def start_of(day: date, time_zone: str) -> datetime:
-    """The instant at which a date begins in the zone."""
-    return datetime.combine(day, time.min, _zone(time_zone)).astimezone(UTC)
+    """The instant at which a date begins in the zone; at either end of the calendar, the last one that there is."""
+    begins = datetime.combine(day, time.min)
+    try:
+        return begins.replace(tzinfo=_zone(time_zone)).astimezone(UTC)
+    except OverflowError:
+        return begins.replace(tzinfo=UTC)

@@ -10,6 +10,7 @@ from django.db import connection
 
 from memory.errors import WebhookNotFound
 from memory.instants import instant_text
+from memory.queries.one_row import as_uuid, one_row
 
 MOST_WEBHOOKS: Final = 200
 COLUMNS: Final = """
@@ -125,20 +126,9 @@ def find_webhook(
     tenant_id: UUID, webhook_id: str | UUID, *, lock: Literal["change", "remove"] | None = None
 ) -> WebhookView:
     """One webhook, locked for what is done to it: a change lets acts go on queueing for it. Raises WebhookNotFound."""
-    try:
-        wanted = UUID(str(webhook_id))
-    except ValueError:
-        raise WebhookNotFound from None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {COLUMNS} FROM webhook w WHERE w.tenant_id = %s::uuid AND w.id = %s::uuid"
-            + _LOCKS[lock],
-            [tenant_id, wanted],
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise WebhookNotFound
-    return WebhookView(*row)
+    statement = f"SELECT {COLUMNS} FROM webhook w WHERE w.tenant_id = %s::uuid AND w.id = %s::uuid"
+    given = [tenant_id, as_uuid(webhook_id, WebhookNotFound)]
+    return one_row(statement + _LOCKS[lock], given, WebhookView, WebhookNotFound)
 
 
 def list_deliveries(
