@@ -29,7 +29,7 @@ from memory.log_pseudonyms import with_pseudonyms
 from memory.records.sealing import keep_undo_copies
 from memory.work import begin_soon
 
-MOST_IN_ONE: Final = 5000
+MOST_IN_ONE: Final = 2000
 """A hold that names, or keeps, more is large."""
 BATCH: Final = 2000
 

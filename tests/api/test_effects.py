@@ -81,6 +81,7 @@ _READ_ONLY = [one for one in _ALL if one.id not in ASKED_OF_THE_WORKER]
 def test_a_key_that_may_only_read_changes_no_row(
     endpoint: Endpoint, world: World, readers: dict[str, ApiClient]
 ) -> None:
+    """S17."""
     row = ROWS[endpoint.id]
     ids = row.ids_in(world.mine)
     body = row.smallest(world.mine) if endpoint.takes_json else None

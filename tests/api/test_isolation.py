@@ -79,6 +79,7 @@ def test_what_is_in_a_container_one_lacks_answers_like_what_nobody_has(
 def test_ones_own_is_let_through_for_the_roles_of_the_row_and_no_other(
     endpoint: Endpoint, world: World
 ) -> None:
+    """S14."""
     row = ROWS[endpoint.id]
     for role in ROLES:
         told = call(world.callers[role], endpoint, row, world.mine, row.ids_in(world.mine))

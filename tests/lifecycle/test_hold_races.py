@@ -24,7 +24,7 @@ from memory.fact_shape import FactChange
 from memory.holds import HoldScope
 from memory.retention import due_facts
 from memory.tenancy import tenant_context
-from tests.at_once import at_once
+from tests.at_once import Together, at_once, crew
 from tests.builders import TenantKit, make_tenant
 from tests.lifecycle.facts import age, value, written_before
 from tests.lifecycle.test_holds import NEXT_YEAR
@@ -34,6 +34,12 @@ PATHS = ("sweep", "delete", "supersede", "erase")
 FACTS = 6
 A_TENANT = 50
 """Schedules played in one tenant."""
+
+
+@pytest.fixture(autouse=True)
+def _without_vectors(settings: Any) -> None:
+    """A schedule is about locks; a model that makes vectors takes most of its time."""
+    settings.KINDMEM_EMBEDDINGS = "none"
 
 
 def hold(kit: TenantKit, ids: list[str]) -> None:
@@ -79,7 +85,7 @@ def held_and_harmed(kit: TenantKit) -> int:
     )
 
 
-def run_schedule(kit: TenantKit, path: str, seed: int) -> None:
+def run_schedule(together: Together, kit: TenantKit, path: str, seed: int) -> None:
     """Play one schedule in a tenant of its own kind of facts, and look."""
     chance = random.Random(f"{path} {seed}")
     ids = [f"{path}-{seed}-{n}" for n in range(FACTS)]
@@ -92,7 +98,7 @@ def run_schedule(kit: TenantKit, path: str, seed: int) -> None:
     batch = chance.choice((1, 2, 6))
     order = [lambda: destroy(kit, path, ids, batch), lambda: hold(kit, named)]
     chance.shuffle(order)
-    results = at_once(2, lambda number: order[number]())
+    results = together(lambda number: order[number]())
     surprises = [one for one in results if isinstance(one, BaseException)]
     assert not surprises, (path, seed, surprises)
     assert held_and_harmed(kit) == 0, (path, seed)
@@ -112,17 +118,19 @@ def erase_one_by_one(kit: TenantKit, ids: list[str]) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_no_schedule_destroys_what_a_hold_keeps(live_db: None, path: str) -> None:
     kit = make_tenant()
-    for seed in range(13 if path in ("sweep", "erase") else 12):
-        run_schedule(kit, path, seed)
+    with crew(2) as together:
+        for seed in range(13 if path in ("sweep", "erase") else 12):
+            run_schedule(together, kit, path, seed)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("path", PATHS)
 def test_no_schedule_of_a_thousand_destroys_what_a_hold_keeps(live_db: None, path: str) -> None:
-    for seed in range(1000, 2000):
-        if seed % A_TENANT == 0:
-            kit = make_tenant()  # what earlier schedules left is not swept over again
-        run_schedule(kit, path, seed)
+    with crew(2) as together:
+        for seed in range(1000, 2000):
+            if seed % A_TENANT == 0:
+                kit = make_tenant()  # what earlier schedules left is not swept over again
+            run_schedule(together, kit, path, seed)
 
 
 @pytest.mark.parametrize("has_locked", [False, True], ids=["before-its-locks", "after-its-locks"])

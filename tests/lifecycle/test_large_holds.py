@@ -19,7 +19,7 @@ from memory.hold_naming import named_facts, named_records
 from memory.holds import HoldScope, NewHold
 from memory.housekeeping import JOBS
 from memory.tenancy import tenant_context
-from tests.at_once import at_once
+from tests.at_once import Together, at_once, crew
 from tests.builders import TenantKit, make_tenant
 from tests.lifecycle import test_hold_races as races
 from tests.lifecycle.facts import age, count, delete, value, write, written_before
@@ -316,7 +316,7 @@ MANY, AT_ONCE = 200_000, 20_000
 def test_a_hold_on_two_hundred_thousand_facts_keeps_no_writer_waiting(
     live_acme: TenantKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hold_items, "MOST_IN_ONE", 5000)
+    monkeypatch.setattr(hold_items, "MOST_IN_ONE", 2000)
     for first in range(0, MANY, AT_ONCE):
         written_before(live_acme, *(f"n{n}" for n in range(first, first + AT_ONCE)))
     took: dict[str, float] = {}
@@ -366,7 +366,7 @@ PATHS = ("sweep", "delete", "erase")
 A_TENANT = races.A_TENANT
 
 
-def run_schedule(kit: TenantKit, path: str, seed: int) -> None:
+def run_schedule(together: Together, kit: TenantKit, path: str, seed: int) -> None:
     """One destructive path against a large hold on the type of all its facts; what was there when it was placed stays."""
     chance = random.Random(f"large {path} {seed}")
     ids = [f"{path}-{seed}-{n}" for n in range(races.FACTS)]
@@ -397,7 +397,7 @@ def run_schedule(kit: TenantKit, path: str, seed: int) -> None:
         lambda: finish_holds(worker(kit), batch=2),
     ]
     chance.shuffle(order)
-    results = at_once(3, lambda number: order[number]())
+    results = together(lambda number: order[number]())
     surprises = [
         one
         for one in results
@@ -419,8 +419,9 @@ def run_schedule(kit: TenantKit, path: str, seed: int) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_no_schedule_destroys_what_a_large_hold_found(live_db: None, path: str) -> None:
     kit = make_tenant()
-    for seed in range(12):
-        run_schedule(kit, path, seed)
+    with crew(3) as together:
+        for seed in range(12):
+            run_schedule(together, kit, path, seed)
 
 
 @pytest.mark.full
@@ -429,7 +430,8 @@ def test_no_schedule_destroys_what_a_large_hold_found(live_db: None, path: str) 
 def test_no_schedule_of_a_thousand_destroys_what_a_large_hold_found(
     live_db: None, path: str
 ) -> None:
-    for seed in range(1000, 2000):
-        if seed % A_TENANT == 0:
-            kit = make_tenant()  # what earlier schedules left is not swept over again
-        run_schedule(kit, path, seed)
+    with crew(3) as together:
+        for seed in range(1000, 2000):
+            if seed % A_TENANT == 0:
+                kit = make_tenant()  # what earlier schedules left is not swept over again
+            run_schedule(together, kit, path, seed)

@@ -29,7 +29,7 @@ from memory.records.correction_target import Correction
 from memory.records.sealing import destroy_overdue
 from memory.records.shape import read_draft
 from memory.tenancy import tenant_context
-from tests.at_once import at_once
+from tests.at_once import Together, crew
 from tests.builders import TenantKit, make_tenant
 from tests.lifecycle.test_holds import NEXT_YEAR
 from tests.records.builders import a_record
@@ -173,7 +173,7 @@ def with_content(hold_id: Any, *purposes: str) -> set[str]:
         return {row[0] for row in cursor.fetchall()}
 
 
-def run_schedule(kit: TenantKit, app: Principal, path: str, seed: int) -> None:
+def run_schedule(together: Together, kit: TenantKit, app: Principal, path: str, seed: int) -> None:
     chance = random.Random(f"{path} {seed}")
     race = Race(kit, app, path, seed)
     prepare, destroy = PATHS[path]
@@ -184,7 +184,7 @@ def run_schedule(kit: TenantKit, app: Principal, path: str, seed: int) -> None:
     if chance.random() < 0.5:
         order.reverse()
         holds_at = 0
-    results = at_once(2, lambda number: order[number]())
+    results = together(lambda number: order[number]())
     surprises = [one for one in results if isinstance(one, BaseException)]
     assert not surprises, (path, seed, surprises)
     hold_id, found = results[holds_at]
@@ -200,8 +200,9 @@ def make(kit: TenantKit) -> Principal:
 def test_no_schedule_destroys_a_record_that_a_hold_found(live_db: None, path: str) -> None:
     kit = make_tenant()
     app = make(kit)
-    for seed in range(7):
-        run_schedule(kit, app, path, seed)
+    with crew(2) as together:
+        for seed in range(7):
+            run_schedule(together, kit, app, path, seed)
 
 
 @pytest.mark.full
@@ -209,8 +210,9 @@ def test_no_schedule_destroys_a_record_that_a_hold_found(live_db: None, path: st
 def test_no_schedule_of_a_thousand_destroys_a_record_that_a_hold_found(
     live_db: None, path: str
 ) -> None:
-    for seed in range(1000, 2000):
-        if seed % A_TENANT == 0:
-            kit = make_tenant()
-            app = make(kit)
-        run_schedule(kit, app, path, seed)
+    with crew(2) as together:
+        for seed in range(1000, 2000):
+            if seed % A_TENANT == 0:
+                kit = make_tenant()
+                app = make(kit)
+            run_schedule(together, kit, app, path, seed)

@@ -11,6 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from corrections.views import admin_holds
+from memory import hold_items
+from memory.access import system_principal
+from memory.actions.finish_holds import finish_holds
 from memory.fact_shape import Retention, Subject
 from memory.holds import Hold
 from memory.tenancy import tenant_context
@@ -217,6 +220,29 @@ def test_two_release_it_and_the_second_reads_first_what_goes(
         assert word in after
     assert admin.get(page_of(hold, "release/")).status_code == 404
     assert {own.id, free.id, other.id} == set(value(acme, "SELECT array_agg(id) FROM fact"))
+
+
+def test_a_large_hold_says_that_it_is_in_force_and_still_counts(
+    acme: TenantKit, admin: Person, second: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hold_items, "MOST_IN_ONE", 0)
+    write(acme, subjects=(Subject("user", "ann"),))
+    seen = admin.get(PREVIEW, {"matter": "Ann v. Acme", "subjects": "ann"})
+    sent = {**hidden(seen), "reason": "litigation", "review_on": NEXT_YEAR}
+    led = admin.post(f"{PREVIEW}?{seen.wsgi_request.GET.urlencode()}", sent)["Location"]
+    said = text_of(admin.get(led))
+    assert "keeps all that it names. It names much" in said
+    assert "still being counted" in said
+    worker = system_principal(acme.id, acme.slug)
+    finish_holds(worker)
+    said = text_of(admin.get(led))
+    assert "still being counted" not in said
+    assert "1 fact" in said
+    admin.post(f"{led}release/", {"reason": "The case is closed."})
+    second.post(f"{led}approve/", hidden(second.get(f"{led}approve/")))
+    assert "being let go" in text_of(second.get(led))
+    finish_holds(worker)
+    assert "being let go" not in text_of(second.get(led))
 
 
 def test_the_press_binds_to_the_numbers_that_were_shown(

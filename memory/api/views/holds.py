@@ -149,7 +149,7 @@ class LegalHolds(ApiView):
         summary="Place a legal hold (admin)",
         description=(
             "At once. Each list of the scope that is given narrows it; `facts` and `records` name items one by one; "
-            "`futureItems` catches what is written later. A hold that names more than 5,000 facts and memories protects them all "
+            "`futureItems` catches what is written later. A hold that names more than 2,000 facts and memories protects them all "
             "at once and counts them afterwards: `takingIn` until it is done. `reviewOn` defaults to half a year from now."
         ),
         ability="write",
