@@ -187,7 +187,7 @@ def withdraw_release(*, principal: Principal, hold_id: str) -> Hold:
 
 
 def _check_still_counts(principal: Principal, requested_by: str) -> None:
-    """Who asked is still an admin. Raises ReleaseRefused."""
+    """Who asked is still an admin, and for long enough. Raises ReleaseRefused."""
     with connection.cursor() as cursor:
         cursor.execute(
             _STANDING,
@@ -197,5 +197,8 @@ def _check_still_counts(principal: Principal, requested_by: str) -> None:
                 "hours": COOLING_OFF_HOURS,
             },
         )
-        if cursor.fetchone() is None:
-            raise ReleaseRefused(reason="not-requested")
+        row = cursor.fetchone()
+    if row is None:
+        raise ReleaseRefused(reason="not-requested")
+    if not row[0]:
+        raise ReleaseRefused(reason="cooling-off")

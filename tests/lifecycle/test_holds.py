@@ -201,6 +201,32 @@ def test_releasing_takes_two_signed_in_admins_who_just_proved_who_they_are(acme:
 
 
 @pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("role = 'auditor'", "not-requested"),
+        ("left_at = now()", "not-requested"),
+        ("role_granted_at = now()", "cooling-off"),
+    ],
+    ids=["is-no-admin-any-more", "has-left", "was-one-anew"],
+)
+def test_a_request_counts_no_more_than_the_one_who_made_it(
+    acme: TenantKit, change: str, reason: str
+) -> None:
+    hold = place(acme, fact_ids=(write(acme).id,))
+    first, second = member(acme), member(acme)
+    with tenant_context(acme.id):
+        request_release(
+            principal=first, hold_id=str(hold.id), reason="x", reauthenticated_at=just_now()
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(f"UPDATE member SET {change} WHERE user_id = %s::int", [first.id])
+    with tenant_context(acme.id), pytest.raises(ReleaseRefused) as refused:
+        approve_release(principal=second, hold_id=str(hold.id), reauthenticated_at=just_now())
+    assert refused.value.reason == reason
+    assert find(acme, hold).status == "release-requested"
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "UPDATE legal_hold SET released_at = now()",
