@@ -2,6 +2,8 @@
 #   make up                 the whole product; make up PORT=8080 UP=--no-demo
 #   make test               what every change must pass
 #   make test-all           everything, on PostgreSQL 18 and 16
+#   make audit              known vulnerabilities of what is locked
+#   make sbom               what it is made of, as CycloneDX
 
 PORT ?= 8000
 UP ?=
@@ -13,7 +15,7 @@ RUN_TESTS := $(PYTHON_IN_VENV) -m pytest -n 2
 CHECKED := KINDMEM_STATE_DIR=.venv/lint-state KINDMEM_BASE_URL=https://kindmem.example \
 	KINDMEM_ALLOWED_HOSTS=kindmem.example
 
-.PHONY: install install-dev up test test-all lint bench faults browser pooler clean
+.PHONY: install install-dev up test test-all lint bench faults audit sbom browser pooler clean
 
 install: .venv/runtime.stamp
 
@@ -57,6 +59,14 @@ bench: install-dev
 
 faults: install-dev pooler
 	$(PYTHON_IN_VENV) -m pytest -n 0 -m "faults or races" $(PYTEST)
+
+# Known vulnerabilities of what is locked; says so where the service that knows them can't be asked.
+audit: install-dev
+	@.ci/audit
+
+sbom: install
+	@$(PYTHON_IN_VENV) .ci/sbom.py > sbom.cdx.json
+	@echo "sbom.cdx.json"
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis staticfiles

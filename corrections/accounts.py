@@ -1,6 +1,7 @@
 """What signing in means here: nobody signs up, every sign-in is told to the person's tenants, second factors are stored sealed.
 
 Accounts are made by admins and operators. Single sign-on finds the account by the address that the issuer vouches for.
+An attempt that failed is a line of the log without the address that was tried: people type passwords there.
 """
 
 import base64
@@ -8,6 +9,7 @@ import os
 from typing import Any
 from urllib.parse import urlencode
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.models import EmailAddress
 from allauth.mfa.adapter import DefaultMFAAdapter
@@ -21,10 +23,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from corrections.issuer_session import IssuerSession
 from memory.actions.append_log_entries import append_governance
 from memory.api.authentication import principal_of_member
 from memory.tenancy import tenant_context
 
+log = structlog.get_logger("kindmem.pages")
 _NONCE_BYTES = 12
 _PURPOSE = b"kindmem second factor"
 MOST_TENANTS_TOLD = 50
@@ -35,6 +39,9 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        log.warning("sign_in_failed", by="password")
 
     def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **kwargs)
@@ -47,6 +54,9 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return False
+
+    def get_requests_session(self) -> Any:
+        return IssuerSession()
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
         """An account found by the address that the issuer vouches for keeps its password and its sessions: nobody signs up

@@ -1,7 +1,7 @@
 """Gives every request an id: the client's when it has the right shape, else a new one. Echoed, and bound to the log lines.
 
 Also leaves out the body of an answer to HEAD, which views make as they do for GET, and refuses addresses that are no text; an
-address that is only for a form says so to whoever opens it.
+address that is only for a form says so to whoever opens it. A client that sends its key over plain http is told, not led on to https.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import structlog
+from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
@@ -73,3 +74,16 @@ class WrongMethodMiddleware:
         if isinstance(response, HttpResponseNotAllowed) and not response.content:
             return not_allowed(request, response["Allow"])
         return response
+
+
+class PlainHttpMiddleware:
+    """Where people are led from http to https, the API refuses: one that was led on would go on sending its key in the clear."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        is_api = request.path.startswith("/v1/memory/")
+        if settings.SECURE_SSL_REDIRECT and is_api and not request.is_secure():
+            raise BadRequest("came over plain http: use https, and replace a key that was sent so")
+        return self.get_response(request)

@@ -68,10 +68,12 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "kindmem.middleware.RequestIdMiddleware",
     "kindmem.middleware.TextMiddleware",
+    "kindmem.middleware.PlainHttpMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "kindmem.session_limits.SessionLimitsMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -142,10 +144,14 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = _is_https
 SECURE_HSTS_PRELOAD = _is_https
 # Nothing goes to other sites. With "no-referrer" a browser says `Origin: null` of our own forms, and each would be refused.
 SECURE_REFERRER_POLICY = "same-origin"
+# With https a cookie is of this very host: neither a subdomain nor a page over plain http can put one in its place.
+_cookie_prefix = "__Host-" if _is_https else ""
+SESSION_COOKIE_NAME = f"{_cookie_prefix}sessionid"
 SESSION_COOKIE_SECURE = _is_https
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_AGE = 12 * 3600  # seconds
+SESSION_COOKIE_AGE = 12 * 3600  # seconds; kindmem.session_limits ends one sooner
+CSRF_COOKIE_NAME = f"{_cookie_prefix}csrftoken"
 CSRF_COOKIE_SECURE = _is_https
 CSRF_TRUSTED_ORIGINS = [KINDMEM_BASE_URL]
 X_FRAME_OPTIONS = "DENY"
@@ -205,7 +211,6 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 LOCALE_PATHS = [BASE_DIR / "corrections" / "locale"]
 CONTENT_SECURITY_POLICY = {
-    "EXCLUDE_URL_PREFIXES": ("/v1/docs",),  # the API description page brings scripts of its own
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
@@ -213,9 +218,11 @@ CONTENT_SECURITY_POLICY = {
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
+        "object-src": ["'none'"],
         "form-action": ["'self'", *single_sign_on.origins(_oidc_issuer)],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
+        "report-uri": ["/csp-reports"],
     },
 }
 

@@ -4,12 +4,13 @@ from django.urls import include, path
 
 from corrections.operators import operators
 from corrections.views import account
-from kindmem import health
+from kindmem import csp_reports, health
 
 urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
+    path("csp-reports", csp_reports.CspReports.as_view(), name="csp-reports"),
     path("v1/", include("memory.api.urls")),
     path("v1/", include("corrections.api.urls")),
     path("account/password/reset/", account.no_letters),

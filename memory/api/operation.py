@@ -111,6 +111,13 @@ class Operation:
     about: str | None
 
 
+def _refused(error: Exception, request: HttpRequest) -> tuple[str, HttpResponse]:
+    """In a frame of its own: an error in a variable of a frame that its traceback names is garbage that only the collector
+    finds, and with it the whole body that was refused."""
+    refusal = domain_error_of(error)
+    return refusal.code, respond(refusal, request)
+
+
 class ApiView(APIView):
     """A route of the binding API. Subclasses give methods decorated with `@operation`."""
 
@@ -125,9 +132,7 @@ class ApiView(APIView):
                 raise MethodNotAllowed(allowed=self.allowed_methods)
             response: HttpResponse = handler(request, **kwargs)
         except Exception as error:  # noqa: BLE001, RUF100  # the edge: whatever happens becomes one clear answer
-            refusal = domain_error_of(error)
-            code = refusal.code
-            response = respond(refusal, request)
+            code, response = _refused(error, request)
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"
         route = getattr(request.resolver_match, "route", "") if request.resolver_match else ""

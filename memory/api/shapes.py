@@ -72,7 +72,8 @@ class Shape:
                 break
             at = pointer(error.instance_path)
             if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
-                unknown += [f"{at}/{_escape(name)}" for name in error.kind.unexpected]
+                left = _MOST_ISSUES - len(issues) - len(unknown)
+                unknown += [f"{at}/{_escape(name)}" for name in error.kind.unexpected[:left]]
             else:
                 issues += _issues(error, at)
         # An unknown property comes first: it is often why another rule is broken too.

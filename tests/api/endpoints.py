@@ -18,6 +18,7 @@ PLAIN_ROUTES = {
     "livez": "says that the process lives, to anybody",
     "readyz": "says whether it can serve, to anybody",
     "metrics": "counts, for the operator's Prometheus",
+    "csp-reports": "takes what a browser reports of a page's policy, from anybody",
     "v1/openapi.json": "the description itself, the same for everybody",
     "v1/docs": "shows the description",
 }

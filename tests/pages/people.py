@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
+from kindmem.session_limits import SIGNED_IN_AT, USED_AT
 from memory.access import Principal, system_principal
 from memory.actions.create_member import create_member
 from memory.api.authentication import principal_of_member
@@ -64,12 +66,18 @@ def person(kit: TenantKit, role: str = "auditor", subject: str | None = None) ->
     return made
 
 
+def sign_in(made: Person) -> None:
+    """Anew, such as after hours."""
+    _sign_in(made.browser, get_user_model().objects.get(pk=made.user_id))
+
+
 def _sign_in(browser: Client, user: Any) -> None:
     browser.force_login(user)
     session = browser.session
     record_authentication(
         SimpleNamespace(session=session), user, method="password", reauthenticated=True
     )
+    session[SIGNED_IN_AT] = session[USED_AT] = time.time()  # else the first page would write it
     session.save()
 
 

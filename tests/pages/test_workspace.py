@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from tests.at_once import at_once
 from tests.builders import TenantKit
-from tests.pages.people import Person, person, text_of
+from tests.pages.people import Person, person, sign_in, text_of
 from tests.records.builders import a_record, an_inference, body_of, refusal
 
 
@@ -36,6 +36,7 @@ def test_the_undo_window_that_an_admin_sets_is_the_one_of_the_next_forget(ann: P
     assert admin.post("admin/workspace/", {"undo_hours": "2"}).status_code == 302
     after = forgotten(ann.kit, ann)
     with time_machine.travel(timezone.now() + timedelta(hours=3), tick=False):
+        sign_in(ann)
         assert ann.post(f"{after}undo").status_code == 409
         assert ann.post(f"{before}undo").status_code == 302
     assert governance(ann.kit, "undo-window.set") == [

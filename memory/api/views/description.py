@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from csp.decorators import csp_update
 from django.http import HttpResponse
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
+from django.utils.decorators import method_decorator
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import BaseContentNegotiation
 
 from memory.api.errors import respond
@@ -34,7 +36,10 @@ class Description(SpectacularJSONAPIView):
         return _refused(request)
 
 
-class DocsPage(SpectacularSwaggerView):
+@method_decorator(csp_update({"style-src": ["'unsafe-inline'"]}), name="dispatch")
+class DocsPage(SpectacularSwaggerSplitView):
+    """Swagger's page writes its styles into itself; its scripts are files like ours."""
+
     http_method_names = _METHODS
     content_negotiation_class = _AsItIs
 
