@@ -1,7 +1,8 @@
 """Gives every request an id: the client's when it has the right shape, else a new one. Echoed, and bound to the log lines.
 
 Also leaves out the body of an answer to HEAD, which views make as they do for GET, and refuses addresses that are no text; an
-address that is only for a form says so to whoever opens it. A client that sends its key over plain http is told, not led on to https.
+address that is only for a form says so to whoever opens it. A client that sends its key over plain http is told so, and not led
+on to https.
 """
 
 import re
