@@ -164,12 +164,12 @@ class NotFound(DomainError):
     """What doesn't exist and what the caller may not see answer the same."""
 
     code = "not-found"
-    message = "There is nothing here."
+    message = "There is nothing at this address, or you may not see it."
 
 
 class FactNotFound(NotFound):
     code = "fact-not-found"
-    message = "There is no such fact."
+    message = "There is no such fact, or you may not see it."
 
 
 class LogNotFound(NotFound):
@@ -179,17 +179,19 @@ class LogNotFound(NotFound):
 
 class TypeNotFound(NotFound):
     code = "type-not-found"
-    message = "This type is not declared."
+    message = (
+        "Nobody declared this type. Facts may have it all the same; declare it to give it rules."
+    )
 
 
 class KeyNotFound(NotFound):
     code = "key-not-found"
-    message = "There is no such API key."
+    message = "There is no API key with this prefix: the ten characters after kmk_."
 
 
 class RecordNotFound(NotFound):
     code = "record-not-found"
-    message = "There is no such memory record."
+    message = "There is no such memory record, or you may not see it."
 
 
 class RouteNotFound(NotFound):
@@ -199,7 +201,7 @@ class RouteNotFound(NotFound):
 
 class ReceiptNotFound(NotFound):
     code = "receipt-not-found"
-    message = "There is no such receipt."
+    message = "There is no such receipt, or you may not see what it is about."
 
 
 class PolicySourceNotFound(NotFound):
@@ -252,7 +254,7 @@ class Retired(DomainError):
 
 class InferenceRefused(DomainError):
     code = "inference-refused"
-    message = "The person does not want this to be inferred about them."
+    message = "The person does not want this to be inferred about them. Stop inferring it; what they say themselves is taken."
 
 
 class EvidenceUnresolved(DomainError):
@@ -266,7 +268,7 @@ class EvidenceUnresolved(DomainError):
 @dataclass(eq=False)
 class LineageForgotten(DomainError):
     code = "lineage-forgotten"
-    message = "derived_from names what was forgotten. Nothing may be built on it."
+    message = "derived_from names what was forgotten, and nothing may be built on it. Leave that id out, or derive it anew."
     ids: list[str]
 
 
@@ -277,7 +279,7 @@ class InstanceUnnamed(DomainError):
 
 class SubjectRequired(DomainError):
     code = "subject-required"
-    message = "It is not clear whom this is about. Name the subject."
+    message = "It is not clear whom this is about. Name the subject: {type, id}."
 
 
 @dataclass(eq=False)
@@ -308,7 +310,10 @@ class UndoClosed(DomainError):
     """`reason`: no-undo, deadline, undone or changed."""
 
     code = "undo-closed"
-    message = "This can't be undone: it never could, its time is over, it was undone, or things changed since."
+    message = (
+        "This can't be undone: it never could, its time is over, it was undone, or things changed since. "
+        "Correct it anew instead."
+    )
     reason: str
 
 
@@ -451,7 +456,7 @@ class SweepRefused(DomainError):
 @dataclass(eq=False)
 class RetentionViolation(DomainError):
     code = "retention-violation"
-    message = "A retention rule keeps this until its window ends."
+    message = "A retention rule keeps this until details.until. It can be deleted then."
     fact_id: str
     reason: str
     until: str
@@ -467,7 +472,7 @@ class ContentHashMismatch(DomainError):
 @dataclass(eq=False)
 class ContentSchemaViolated(DomainError):
     code = "content-schema-violated"
-    message = "The content does not fit the schema of its type."
+    message = "The content does not fit the schema of its type: details.issues says where."
     type: str
     issues: list[dict[str, str]]
 
@@ -480,7 +485,9 @@ class SemanticUnavailable(DomainError):
 @dataclass(eq=False)
 class EmbeddingModelUnknown(DomainError):
     code = "embedding-model-unknown"
-    message = "This embedding model is not available here."
+    message = (
+        "This embedding model is not available here. GET /v1/memory/types shows which are in use."
+    )
     model: str
 
 
@@ -502,7 +509,9 @@ class RefreshFailed(DomainError):
 @dataclass(eq=False)
 class InvariantViolated(DomainError):
     code = "invariant-violated"
-    message = "A rule refuses this."
+    message = (
+        "A rule refuses this: details.invariant names it, and docs/errors.md says what it means."
+    )
     invariant: str
 
 
@@ -575,7 +584,7 @@ class SealRefused(DomainError):
 
 class IdempotencyBodyMismatch(DomainError):
     code = "idempotency-key-body-mismatch"
-    message = "This Idempotency-Key was used with another request."
+    message = "This Idempotency-Key was used with another request. Use a new key for a new request."
 
 
 class IdempotencyInFlight(DomainError):
@@ -585,7 +594,10 @@ class IdempotencyInFlight(DomainError):
 
 class IdempotencyWithheld(DomainError):
     code = "idempotency-key-replay-withheld"
-    message = "The first answer held something that was forgotten or erased since."
+    message = (
+        "The request was done. Its first answer held something that was forgotten or erased since, or was too large to keep: "
+        "read what is there now."
+    )
 
 
 @dataclass(eq=False)
@@ -605,7 +617,7 @@ class Unavailable(DomainError):
 
 class TenantClosed(DomainError):
     code = "auth-revoked"
-    message = "This tenant is closed."
+    message = "This tenant is closed. Its owner closed it, and an operator can open it again."
 
 
 class InternalError(DomainError):
@@ -616,7 +628,7 @@ class InternalError(DomainError):
 @dataclass(eq=False)
 class MemberKeepsAnOwner(DomainError):
     code = "last-owner"
-    message = "A tenant keeps at least one owner."
+    message = "A tenant keeps at least one owner. Appoint another first."
 
 
 @dataclass(eq=False)

@@ -173,6 +173,13 @@ def body_of(error: DomainError, request_id: str) -> dict[str, Any]:
     }
 
 
+def refused(error: Exception, request: HttpRequest) -> tuple[str, HttpResponse]:
+    """Code and answer for whatever was raised, made in a frame of its own: an error in a variable of a frame that its traceback
+    names is garbage that only the collector finds, and with it the whole body that was refused."""
+    told = domain_error_of(error)
+    return told.code, respond(told, request)
+
+
 def respond(error: DomainError, request: HttpRequest) -> HttpResponse:
     """The answer for an error, with the headers that its status asks for."""
     request_id = getattr(request, "request_id", "")

@@ -24,7 +24,7 @@ from memory.access import Ability, Principal, Scope
 from memory.api import idempotency
 from memory.api.authentication import authenticate, check_is_named, check_is_proved
 from memory.api.body import read_body
-from memory.api.errors import RETRIED, domain_error_of, is_connection_lost, respond, sqlstate_of
+from memory.api.errors import RETRIED, is_connection_lost, refused, sqlstate_of
 from memory.api.json_text import dumps
 from memory.api.metrics import observe
 from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT, openapi_answer, openapi_parameter
@@ -111,13 +111,6 @@ class Operation:
     about: str | None
 
 
-def _refused(error: Exception, request: HttpRequest) -> tuple[str, HttpResponse]:
-    """In a frame of its own: an error in a variable of a frame that its traceback names is garbage that only the collector
-    finds, and with it the whole body that was refused."""
-    refusal = domain_error_of(error)
-    return refusal.code, respond(refusal, request)
-
-
 class ApiView(APIView):
     """A route of the binding API. Subclasses give methods decorated with `@operation`."""
 
@@ -132,7 +125,7 @@ class ApiView(APIView):
                 raise MethodNotAllowed(allowed=self.allowed_methods)
             response: HttpResponse = handler(request, **kwargs)
         except Exception as error:  # noqa: BLE001, RUF100  # the edge: whatever happens becomes one clear answer
-            code, response = _refused(error, request)
+            code, response = refused(error, request)
         response["Cache-Control"] = "no-store"
         response["X-Content-Type-Options"] = "nosniff"
         route = getattr(request.resolver_match, "route", "") if request.resolver_match else ""

@@ -1,16 +1,18 @@
 """Runs every benchmark in turn, each in a process and on a database of its own, and ends with 1 when one of them fails.
 
-Run: python -m tests.benchmarks [name …], such as `append search`; all of them without a name, and then docs/benchmarks.md is
-written anew. What they print are ratios of what ran interleaved, mostly; absolute figures are of this machine.
+Run: python -m tests.benchmarks [name …] [--sizes N …], such as `append search`; all of them without a name, and then
+docs/benchmarks.md is written anew. `--sizes 1000 10000 100000 1000000` is for those that measure at several sizes.
+What they print are ratios of what ran interleaved, mostly; absolute figures are of this machine.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.harness import ROOT
+from tests.benchmarks.harness import ROOT, SIZES_VARIABLE
 from tests.benchmarks.report import write_report
 
 _SUFFIX = "_bench"
@@ -38,7 +40,11 @@ def run(name: str) -> tuple[int, list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(names())}")
-    wanted = parser.parse_args().names or names()
+    parser.add_argument("--sizes", nargs="+", type=int, default=[], help="how many facts")
+    given = parser.parse_args()
+    wanted = given.names or names()
+    if given.sizes:
+        os.environ[SIZES_VARIABLE] = " ".join(map(str, given.sizes))
     if unknown := sorted(set(wanted) - set(names())):
         parser.error(f"there is no benchmark {', '.join(unknown)}")
     failed, printed = [], {}

@@ -27,7 +27,7 @@ def over_http(seconds: float = 1.5) -> dict[str, float]:
     token = tenant.token("agent", projects=["p1"])
     figures: dict[str, float] = {}
     with web_server() as port:
-        for clients in (1, 8):
+        for clients in (1, 8, 50):
             load = Load(port, token, clients)
 
             def rate(

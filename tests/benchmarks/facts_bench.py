@@ -5,12 +5,11 @@ Run: python -m tests.benchmarks.facts_bench [facts …]   (10000 unless said)
 
 import http.client
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from tests.benchmarks.harness import Load, database, interleaved, ratio, web_server
+from tests.benchmarks.harness import Load, chosen_sizes, database, interleaved, ratio, web_server
 
 CLIENTS = (1, 8)
 FAR_PAGE = 150
@@ -110,7 +109,7 @@ def over_http(count: int, seconds: float = 1.0) -> dict[str, float]:
 
 def main() -> None:
     with database():
-        for count in map(int, sys.argv[1:] or ["10000"]):
+        for count in chosen_sizes((10_000,)):
             for name, figure in over_http(count).items():
                 print(f"{name:75} {figure:10.2f}", flush=True)
 

@@ -19,6 +19,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+SIZES_VARIABLE = "BENCH_SIZES"
+"""How `--sizes` of the whole run reaches each benchmark."""
+
+
+def chosen_sizes(usual: tuple[int, ...]) -> tuple[int, ...]:
+    """How many facts to measure with, smallest first: this program's words, else the run's, else the usual ones."""
+    said = sys.argv[1:] or os.environ.get(SIZES_VARIABLE, "").split()
+    return tuple(sorted(map(int, said))) or usual
 
 
 @contextlib.contextmanager

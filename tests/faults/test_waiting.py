@@ -114,6 +114,9 @@ def test_of_a_deadlock_the_change_that_lost_is_done_again_by_itself(
 ) -> None:
     tries = []
     with psycopg.connect(superuser_url) as other:
+        other.execute(
+            "SET deadlock_timeout = '1min'"
+        )  # the change is to notice it first, and to lose
         other.execute("SELECT pg_advisory_xact_lock(815, 2)")
         crossing = threading.Thread(
             target=lambda: other.execute("SELECT pg_advisory_xact_lock(815, 1)")
