@@ -33,10 +33,11 @@ def by_cause(lines: Sequence[EntryLine]) -> list[CauseRow]:
         is_below = cause is not None and cause.sequence < line.sequence
         below.setdefault(line.caused_by if is_below else None, []).append(line)
     rows: list[CauseRow] = []
-    waiting = [(line, 0) for line in reversed(below.get(None, []))]
+    waiting = [(line, 0) for line in reversed(below.pop(None, []))]
     while waiting:
         line, depth = waiting.pop()
-        children = below.get(line.id, [])
+        # Taken out: an id that is twice there, or none, which only the table's owner can make, goes round in no circle.
+        children = below.pop(line.id, [])
         cause = by_id.get(line.caused_by or "")
         rows.append(
             CauseRow(

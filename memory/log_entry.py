@@ -4,6 +4,7 @@ Before, it is text around the holes that only the database knows (previous hash,
 what a reader gets.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,35 +78,49 @@ class StoredEntry:
     def wire(self, *, masked: bool = False) -> dict[str, Any]:
         """The LogEntry of the kindgi memory schema 1.3.0, stored texts as they are; absent keys left out.
 
-        `masked` leaves the payload and its salt out and says so.
+        `masked` leaves the payload and its salt out and says so. What only the table's owner can take away or spoil is left out,
+        or a plain string, and `meta.damaged` says so: a verification names what it is.
         """
+        scope, payload = _json(self.scope_text), _json(self.payload_text)
+        hashes = (self.content_hash, self.prev_hash, self.entry_hash)
+        content_hash, prev_hash, entry_hash = (one and tag(one) for one in hashes)
         body: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind,
-            "scope": Raw(self.scope_text),
+            "scope": scope,
             "runId": self.run_id,
+            "actor": self.actor,
+            "timestamp": self.timestamp,
+            "sequence": self.sequence,
+            "payload": None if masked else payload,
+            "contentHash": content_hash,
+            "prevHash": prev_hash,
+            "entryHash": entry_hash,
+            "causedByLogId": self.caused_by,
+            "hashVersion": None if self.hash_version == 1 else self.hash_version,
+            "payloadSalt": None if masked else self.payload_salt,
+            "payloadErasedAt": self.payload_erased_at,
         }
-        if self.actor is not None:
-            body["actor"] = self.actor
-        body["timestamp"] = self.timestamp
-        body["sequence"] = self.sequence
-        if self.payload_text is not None and not masked:
-            body["payload"] = Raw(self.payload_text)
-        if self.content_hash is not None:
-            body["contentHash"] = tag(self.content_hash)
-        body["prevHash"] = tag(self.prev_hash)
-        body["entryHash"] = tag(self.entry_hash)
-        if self.caused_by is not None:
-            body["causedByLogId"] = self.caused_by
-        if self.hash_version != 1:
-            body["hashVersion"] = self.hash_version
-        if self.payload_salt is not None and not masked:
-            body["payloadSalt"] = self.payload_salt
-        if self.payload_erased_at is not None:
-            body["payloadErasedAt"] = self.payload_erased_at
-        if masked:
-            body["meta"] = {"masked": True}
+        body = {name: value for name, value in body.items() if value is not None}
+        meta: dict[str, Any] = {"masked": True} if masked else {}
+        always = (self.id, self.kind, scope, self.timestamp, prev_hash, entry_hash)
+        is_whole = None not in (*always, self.hash_version)
+        if not is_whole or type(scope) is not Raw or type(payload) not in (Raw, type(None)):
+            meta["damaged"] = True
+        if meta:
+            body["meta"] = meta
         return body
+
+
+def _json(text: str | None) -> Raw | str | None:
+    """A stored text as the JSON it is; as a plain string where it is none."""
+    if text is None:
+        return None
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return str(text)
+    return Raw(text)
 
 
 def prepare_entry(entry: NewEntry, *, run_id: str, hash_version: int) -> PreparedEntry:

@@ -148,6 +148,36 @@ def run_facts(principal: Principal, run_id: str) -> RunFacts | None:
     return RunFacts(*values)
 
 
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What stands outside the database for a run: `to` is the last entry under a signed head, −1 for none."""
+
+    to: int
+    checkpoint: int | None
+    anchored_at: str | None
+
+
+def covered(principal: Principal, run_id: str) -> Covered:
+    """Up to where signed heads cover the run, and the first of them that covers all of that."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT l.to_sequence, c.size, (
+              SELECT {STAMP.format(column="min(a.anchored_at)")} FROM anchor a
+              WHERE a.tenant_id = %(tenant)s::uuid AND a.size = c.size)
+            FROM seal_leaf l
+            CROSS JOIN LATERAL (
+              SELECT size FROM checkpoint
+              WHERE tenant_id = %(tenant)s::uuid AND size > l.leaf_index ORDER BY size LIMIT 1) c
+            WHERE l.tenant_id = %(tenant)s::uuid AND l.run_id = %(run)s::text AND l.leaf_type = 'seal/v1'
+            ORDER BY l.to_sequence DESC LIMIT 1
+            """,
+            {"tenant": principal.tenant_id, "run": run_id},
+        )
+        row = cursor.fetchone()
+    return Covered(-1, None, None) if row is None else Covered(*row)
+
+
 def count_of_runs(principal: Principal, *, most: int) -> int:
     """How many runs the tenant has, counted no further than `most`."""
     with connection.cursor() as cursor:

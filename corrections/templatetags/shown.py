@@ -74,8 +74,10 @@ def when(value: datetime | str | None, precision: str = "minute") -> str:
 
 
 @register.simple_tag
-def time_of_day(value: datetime | str) -> str:
+def time_of_day(value: datetime | str | None) -> str:
     """The time alone, to the millisecond, for rows whose day is in a heading."""
+    if not value:
+        return "–"
     instant = _instant(value)
     local = timezone.localtime(instant)
     utc = instant.astimezone(timezone.get_fixed_timezone(0)).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]

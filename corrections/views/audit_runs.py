@@ -17,6 +17,7 @@ from corrections.queries.run_entries import (
     count_of_entries,
     count_of_newer_runs,
     count_of_runs,
+    covered,
     entry_lines,
     run_facts,
 )
@@ -30,6 +31,7 @@ RUNS_A_PAGE = 40
 ENTRIES_A_PAGE = 60
 COUNTED_MOST = 10_000
 VIEWS = ("timeline", "cause", "table")
+_NO_TIME = "9999-01-01T00:00:00.000Z"
 
 
 @require_GET
@@ -140,6 +142,8 @@ def run(visit: Visit, run_id: str) -> HttpResponse:
         "filter_query": address(request, drop=("after", "before", "view"))[len(request.path) :],
         "clear_url": address(request, drop=("kind", "actor", "after", "before")),
         "last_known": facts.next_sequence - 1,
+        "covered": (known := covered(visit.principal, run_id)),
+        "unsealed": facts.next_sequence - 1 - known.to,
         **position,
     }
     return render_page(request, "audit/run.html", context, fragment="audit/_entries.html")
@@ -155,7 +159,8 @@ def _with_gaps(lines: list[EntryLine]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     earlier: datetime | None = None
     for line in lines:
-        at = datetime.fromisoformat(line.at.replace("Z", "+00:00"))
+        # The table's owner can take a time away: shown as one that can't be written.
+        at = datetime.fromisoformat((line.at or _NO_TIME).replace("Z", "+00:00"))
         silence = int((at - earlier).total_seconds()) if earlier else 0
         rows.append(
             {

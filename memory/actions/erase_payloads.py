@@ -65,8 +65,8 @@ class ErasureEffect:
             return None
         return (
             f"{self.linkage_only} of these entries were written before erasable payloads were on. After the erasure their "
-            "content can no longer be checked, only their place in the run; and whoever guesses a short payload can still test "
-            "the guess against its hash."
+            "content can no longer be checked, nor their kind, scope, actor and time: only their place in the run. Whoever "
+            "guesses a short payload can still test the guess against its hash."
         )
 
 

@@ -232,13 +232,14 @@ def _step(principal: Principal, work: _Work, cursor: Any, until: float) -> bool:
         report = work.examination.report()
         work.examination = None
         work.take(report)
-        if work.job.first is None and work.job.last is None:
+        is_whole = work.job.first is None and work.job.last is None
+        if is_whole or report.state is State.TAMPERED:
             keep_verification(
                 cursor,
                 principal,
                 report,
                 asked_by=work.job.asked_by,
-                is_full=work.since_of_run == 0,
+                is_full=is_whole and work.since_of_run == 0,
             )
         if time.monotonic() > until:
             return False

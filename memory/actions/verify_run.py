@@ -14,7 +14,7 @@ from memory.integrity.examination import RunExamination
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog, verify_sealed_log
 from memory.integrity.signing import signer
-from memory.integrity.states import ChainReport
+from memory.integrity.states import ChainReport, State
 from memory.queries.run_log import began_run, check_run_is_readable, has_unreadable_entry
 
 _KEEP = """
@@ -64,8 +64,9 @@ def verify_run(
         else:
             examination.read(cursor)
             report = examination.report()
-        if first is None and last is None:
-            keep_verification(cursor, principal, report)
+        is_whole = first is None and last is None
+        if is_whole or report.state is State.TAMPERED:
+            keep_verification(cursor, principal, report, is_full=is_whole)
     log_verification(principal, _payload(report))
     return report
 

@@ -54,7 +54,10 @@ LOG_ENTRY: dict[str, Any] = {
         "hashVersion": {"type": "integer"},
         "payloadSalt": TEXT,
         "payloadErasedAt": INSTANT,
-        "meta": {"type": "object", "properties": {"masked": {"type": "boolean"}}},
+        "meta": {
+            "type": "object",
+            "properties": {"masked": {"type": "boolean"}, "damaged": {"type": "boolean"}},
+        },
     },
 }
 
@@ -124,6 +127,14 @@ REPORT: dict[str, Any] = {
                 "class": TEXT,
                 "expected": ANY,
                 "found": ANY,
+            },
+        },
+        "unprotected": {
+            "type": "object",
+            "required": ["entries", "columns"],
+            "properties": {
+                "entries": {"type": "integer"},
+                "columns": {"type": "array", "items": TEXT},
             },
         },
     },

@@ -202,7 +202,7 @@ class _Counted:
     def lines(self, entries: Iterable[StoredEntry]) -> Iterator[str]:
         for entry in entries:
             self.entries += 1
-            self.head_hash = tag(entry.entry_hash)
+            self.head_hash = tag(entry.entry_hash or b"")
             yield entry_line(entry)
 
 

@@ -3,11 +3,13 @@
 Reading may stop and go on in another transaction, so that a long run keeps none open for long.
 """
 
+import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from memory.integrity.acts import bad_head, unbacked_word
+from memory.integrity.canonical_form import CanonicalForm
 from memory.integrity.chain_sql import Cursor, SqlChainReading
 from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog
@@ -66,8 +68,9 @@ class RunExamination:
             first=trusted.sequence + 1 if trusted else first,
             last=last,
         )
+        self._form = CanonicalForm(run_id, first=self._read_from)
         self._reading = StoredRunVerification(
-            **key, seals=self._comparison, on_batch=on_batch, resume=trusted
+            **key, seals=self._comparison, form=self._form, on_batch=on_batch, resume=trusted
         )
         self._sql_chain = SqlChainReading(**key, on_batch=on_batch)
         self._sql_seals = SqlSealComparison(tenant_id, self._seals, first=first, last=last)
@@ -100,6 +103,9 @@ class RunExamination:
             return False
         if not self._sql_seals.read(cursor, until=until):
             return False
+        while not self._form.read(cursor, self._tenant_id, self._last):
+            if until is not None and time.monotonic() >= until:
+                return False
         self._hold_against_acts(cursor, self._first)
         return True
 
@@ -113,7 +119,7 @@ class RunExamination:
             chain,
             self._seals,
             self._sealed_log,
-            in_the_run=(seal_bad, self._word_bad),
+            in_the_run=(self._form.first_bad, seal_bad, self._word_bad),
             of_its_head=self._head_bad,
         )
 

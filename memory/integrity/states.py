@@ -37,6 +37,10 @@ EXIT_CODES: Final[dict[State, int]] = {
 """What a command exits with; 1 and 2 stay for failures to run at all."""
 
 
+UNPROTECTED: Final = ("id", "kind", "scope", "actor", "timestamp", "contentHash")
+"""Of an erased entry of version 1: its place, its cause and its hash are all that a verifier can still hold against anything."""
+
+
 def overall(states: Iterable[State]) -> State:
     """Return the state that speaks for all; one run with entries outweighs any without."""
     precedence = list(State)
@@ -100,6 +104,13 @@ class ChainReport:
     first_bad: FirstBad | None = None
     checkpoint: Mapping[str, Any] | None = None
 
+    @property
+    def unprotected(self) -> dict[str, Any] | None:
+        """What can no longer be checked of erased entries of version 1, whose hash was made of these and of the payload."""
+        if not self.linkage_only:
+            return None
+        return {"entries": self.linkage_only, "columns": list(UNPROTECTED)}
+
     def as_wire(self) -> dict[str, Any]:
         """Return the answer of docs/integrity.md."""
         answer: dict[str, Any] = {
@@ -117,6 +128,8 @@ class ChainReport:
             answer["checkpoint"] = dict(self.checkpoint)
         if self.first_bad is not None:
             answer["firstBad"] = self.first_bad.as_wire()
+        if self.unprotected is not None:
+            answer["unprotected"] = self.unprotected
         return answer
 
 

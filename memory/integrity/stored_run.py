@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from memory.integrity.canonical_form import CanonicalForm
 from memory.integrity.chain import OTHER_RUNS_LOOKED_AT, ChainVerifier
 from memory.integrity.chain_sql import Cursor
 from memory.integrity.rows import EntryRow, HeadRow, Progress
@@ -89,8 +90,8 @@ def read_batch(
 class StoredRunVerification:
     """Reads a run, or a range of it, through `ChainVerifier`; its arguments have the same meaning.
 
-    `read` goes on where the last call stopped, also in another transaction. `seals` takes the same
-    rows, for the caller to finish. `on_batch` hears how far it came after each batch.
+    `read` goes on where the last call stopped, also in another transaction. `seals` and `form` take
+    the same rows, for the caller to finish. `on_batch` hears how far it came after each batch.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class StoredRunVerification:
         sealed_to: int = -1,
         attested_ids: Container[str] = frozenset(),
         seals: SealComparison | None = None,
+        form: CanonicalForm | None = None,
         batch_entries: int = BATCH_ENTRIES,
         on_batch: Callable[[Progress], None] | None = None,
     ) -> None:
@@ -112,6 +114,7 @@ class StoredRunVerification:
         self._run_id = run_id
         self._last = last
         self._seals = seals
+        self._form = form
         self._batch_entries = batch_entries
         self._on_batch = on_batch
         self._cursor: Cursor | None = None
@@ -145,6 +148,8 @@ class StoredRunVerification:
             self._verifier.feed(rows)
             if self._seals is not None:
                 self._seals.take(rows)
+            if self._form is not None:
+                self._form.take(rows)
             progress = self._verifier.progress
             if self._on_batch is not None:
                 self._on_batch(progress)

@@ -270,6 +270,35 @@ def members(line):
     return found
 
 
+def number_text(number):
+    """A float as ECMAScript writes it."""
+    if number == 0:
+        return "0"
+    sign = "-" if number < 0 else ""
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    point = len(whole) + int(exponent or 0)
+    digits = (whole + fraction).lstrip("0")
+    point -= len(whole + fraction) - len(digits)
+    digits = digits.rstrip("0")
+    if 0 < point <= 21:
+        return sign + (digits.ljust(point, "0") if len(digits) <= point else digits[:point] + "." + digits[point:])
+    if -6 < point <= 0:
+        return sign + "0." + "0" * -point + digits
+    return sign + digits[0] + ("." + digits[1:] if len(digits) > 1 else "") + "e%+d" % (point - 1)
+
+
+def canonical(value):
+    """A JSON value in canonical form, RFC 8785."""
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+        return "{" + ",".join(json.dumps(name, ensure_ascii=False) + ":" + canonical(value[name]) for name in names) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(canonical(one) for one in value) + "]"
+    return number_text(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
 # ---- signed notes --------------------------------------------------------------------------------------------------------
 
 
@@ -428,12 +457,20 @@ def given_receipts(path):
     found = []
     for number, said in enumerate(given_objects(path, "--receipts"), 1):
         said = said or {}
-        one = (said.get("runId"), said.get("sequence"), said.get("entryHash"))
-        if not all(isinstance(part, kind) for part, kind in zip(one, (str, int, str))):
-            raise NotABundle(
-                "--receipts %s: receipt %d is no JSON object with runId, sequence and entryHash" % (path, number)
-            )
-        found.append(one)
+        for entry in said["data"] if isinstance(said.get("data"), list) else [said]:
+            entry = entry if isinstance(entry, dict) else {}
+            run_id, sequence, entry_hash = (entry.get(name) for name in ("runId", "sequence", "entryHash"))
+            try:
+                if not isinstance(run_id, str) or type(sequence) is not int or not 0 <= sequence < 2**53:
+                    raise ValueError("no run or no sequence")
+                raw(entry_hash)
+            except ValueError:
+                raise NotABundle(
+                    "--receipts %s: receipt %d is no JSON object with runId, sequence and entryHash" % (path, number)
+                )
+            scope = entry.get("scope")
+            tenant = scope.get("tenantId") if isinstance(scope, dict) else None
+            found.append((tenant, run_id, sequence, entry_hash))
     return found
 
 
@@ -660,7 +697,9 @@ class Check:
         for line in self.lines("entries.jsonl"):
             try:
                 parts = members(line)
-            except (ValueError, RecursionError):
+                if canonical(json.loads(line)) != line:
+                    raise ValueError("not canonical JSON")
+            except (ValueError, OverflowError, RecursionError):
                 raise Tampered("content", due, "an entry in canonical JSON", "another text")
             entry = {name: part[2] for name, part in parts.items()}
             sequence = entry["sequence"]
@@ -867,7 +906,11 @@ class Check:
         if not self.receipts:
             return
         count = 0
-        for run_id, sequence, entry_hash in self.kept:
+        for tenant, run_id, sequence, entry_hash in self.kept:
+            if tenant not in (None, self.tenant):
+                raise NotABundle(
+                    "--receipts %s holds a receipt of the tenant %s; the bundle is of %s" % (self.receipts, tenant, self.tenant)
+                )
             if run_id != self.run_id:
                 continue
             count += 1

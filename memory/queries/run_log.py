@@ -249,6 +249,6 @@ def _head(row: Sequence[Any]) -> dict[str, Any]:
         "entries": count,
         "firstAt": first,
         "lastAt": last,
-        "headHash": tag(bytes(head)),
+        **({} if head is None else {"headHash": tag(bytes(head))}),
         "integrity": integrity,
     }

@@ -28,5 +28,6 @@ def test_the_run_and_the_tenant_are_said_by_the_name_of_their_state(
         call_command("verify_log", "acme")
     assert ended.value.code == 14
     lines = capsys.readouterr().out.splitlines()
-    assert "r: verified-unsealed-tail (intact, not yet sealed), 1 entries" in lines
-    assert lines[-1] == "acme: verified-unsealed-tail (intact, not yet sealed)"
+    assert "r: verified-unsealed-tail (intact, not yet sealed), 1 entries, 1 not sealed" in lines
+    said = "acme: verified-unsealed-tail (intact, not yet sealed), 2 runs, 2 entries"
+    assert lines[-1] == said

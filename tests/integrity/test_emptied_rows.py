@@ -14,6 +14,7 @@ from memory.integrity.states import State, Tampering
 from tests.builders import ApiClient, TenantKit
 from tests.integrity.hands import hands_on
 from tests.integrity.logs import attacker, fill, seal, verified_twice
+from tests.pages.people import person
 
 PAST_THE_END = "'294276-12-31 23:59:59.999999+00'"
 EMPTIED = {
@@ -170,3 +171,64 @@ def alter(cursor: psycopg.Cursor) -> None:
         cursor.execute(f"ALTER TABLE seal_leaf ALTER COLUMN {column} DROP EXPRESSION")
     cursor.execute("ALTER TABLE seal_leaf ALTER COLUMN leaf_text DROP NOT NULL")
     cursor.execute("ALTER TABLE seal_leaf DROP CONSTRAINT seal_leaf_hash_is_of_text")
+
+
+@pytest.mark.parametrize("column", [*EMPTIED, "recorded_at"])
+def test_what_is_left_of_an_emptied_row_is_answered_and_called_damaged(
+    column: str, live_acme: TenantKit, superuser_url: str
+) -> None:
+    stored = fill(live_acme, 5)
+    fill(live_acme, 2, "whole")
+    with attacker(superuser_url) as session:
+        session.execute(f"ALTER TABLE log_entry ALTER COLUMN {column} DROP NOT NULL")
+        session.execute(
+            f"UPDATE log_entry SET {column} = NULL WHERE tenant_id = %s AND id = %s",
+            [live_acme.id, stored[2].id],
+        )
+    reader = live_acme.client("auditor")
+    try:
+        answer = reader.get("/v1/memory/runs/run-1/log")
+        assert answer.status_code == 200
+        damaged = [one.get("meta", {}).get("damaged", False) for one in answer.json()["data"]]
+        assert damaged == [False, False, True, False, False]
+        if column != "id":
+            one = reader.get(f"/v1/memory/log/{stored[2].id}")
+            assert (one.status_code, one.json()["meta"]["damaged"]) == (200, True)
+        assert reader.get("/v1/memory/runs").status_code == 200
+        report = reader.post("/v1/memory/runs/run-1/verify", {}).json()
+        assert (report["state"], report["firstBad"]["sequence"]) == ("tampered", 2)
+        pages = person(live_acme, "auditor")
+        for view in ("timeline", "cause", "table"):
+            page = pages.get(f"audit/run/run-1/?view={view}")
+            assert page.status_code == 200, view
+        assert pages.get("audit/e/run-1/2/").status_code in (200, 404)
+        assert reader.post("/v1/memory/runs/run-1/export").status_code == 200
+    finally:
+        with attacker(superuser_url) as session:
+            session.execute(
+                "DELETE FROM log_entry WHERE tenant_id = %s AND run_id = 'run-1'", [live_acme.id]
+            )
+            session.execute(f"ALTER TABLE log_entry ALTER COLUMN {column} SET NOT NULL")
+
+
+def test_a_head_row_whose_hash_is_gone_is_listed_without_it(
+    live_acme: TenantKit, superuser_url: str
+) -> None:
+    fill(live_acme, 3)
+    with attacker(superuser_url) as session:
+        session.execute("ALTER TABLE run_head ALTER COLUMN head_hash DROP NOT NULL")
+        session.execute(
+            "UPDATE run_head SET head_hash = NULL WHERE tenant_id = %s AND run_id = 'run-1'",
+            [live_acme.id],
+        )
+    try:
+        listed = live_acme.client("auditor").get("/v1/memory/runs").json()["data"]
+        assert {one["runId"] for one in listed} >= {"run-1"}
+        assert person(live_acme, "auditor").get("audit/runs/").status_code == 200
+        assert person(live_acme, "auditor").get("audit/run/run-1/").status_code == 200
+    finally:
+        with attacker(superuser_url) as session:
+            session.execute(
+                "DELETE FROM run_head WHERE tenant_id = %s AND run_id = 'run-1'", [live_acme.id]
+            )
+            session.execute("ALTER TABLE run_head ALTER COLUMN head_hash SET NOT NULL")

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from memory.management.command import Refused
 from tests.builders import TenantKit
 from tests.integrity.logs import attacker
+from tests.integrity.test_bundle import checked, exported
 
 RUN = "run-1"
 
@@ -100,3 +101,87 @@ def test_a_file_that_holds_no_receipts_is_refused_with_the_line(
         call_command("verify_log", live_acme.slug, "--receipts", str(path))
     with pytest.raises(Refused, match="No such file"):
         call_command("verify_log", live_acme.slug, "--receipts", str(tmp_path / "none"))
+
+
+def receipt(**changes: Any) -> str:
+    said = {"runId": RUN, "sequence": 0, "entryHash": "sha256:" + "0" * 64, **changes}
+    return json.dumps(said)
+
+
+ODD = [
+    receipt(sequence=True),
+    receipt(sequence=1.0),
+    receipt(sequence="1"),
+    receipt(sequence=-1),
+    receipt(sequence=10**30),
+    receipt(sequence=None),
+    receipt(sequence=[0]),
+    receipt(runId=5),
+    receipt(runId=""),
+    receipt(runId="a\x00b"),
+    receipt(runId="\ud800"),
+    receipt(entryHash="sha256:00"),
+    receipt(entryHash=7),
+    '{"runId":"r","sequence":NaN,"entryHash":"x"}',
+    '{"data":[5]}',
+    "[" * 100_000,
+    "5",
+]
+
+
+@pytest.mark.parametrize("line", ODD, ids=range(len(ODD)))
+def test_an_odd_receipt_is_said_with_its_line_by_both_verifiers(
+    line: str, live_acme: TenantKit, tmp_path: Path
+) -> None:
+    good = kept(live_acme, 1)[0]
+    path = tmp_path / "receipts.jsonl"
+    path.write_text(json.dumps(good) + "\n" + line + "\n")
+    with pytest.raises(Refused, match="line 2 is no receipt"):
+        call_command("verify_log", live_acme.slug, "--receipts", str(path))
+    bundle = exported(live_acme, tmp_path)
+    assert checked(bundle, "--receipts", str(path))[0] == 2 or line in (
+        receipt(runId=""),
+        receipt(runId="a\x00b"),
+        receipt(runId="\ud800"),
+    ), "runs of other names are not in the bundle"
+
+
+def test_a_receipt_of_another_tenant_is_refused_in_a_sentence(
+    live_acme: TenantKit, tmp_path: Path
+) -> None:
+    good = kept(live_acme, 1)[0]
+    stranger = {**good, "scope": {"tenantId": "somebody-else"}}
+    path = written([good, stranger], tmp_path)
+    with pytest.raises(Refused, match="line 2 is a receipt of the tenant somebody-else, not of"):
+        call_command("verify_log", live_acme.slug, "--receipts", str(path))
+    assert checked(exported(live_acme, tmp_path), "--receipts", str(path))[0] == 2
+
+
+def test_the_answer_to_a_batch_is_as_many_receipts_as_it_has_entries(
+    live_acme: TenantKit, superuser_url: str, tmp_path: Path
+) -> None:
+    entry = {"kind": "tool-call", "scope": {"projectId": "p1"}, "payload": {"n": 1}}
+    batch = live_acme.client("agent", projects=["p1"]).post(
+        f"/v1/memory/runs/{RUN}/log/batch", {"entries": [entry] * 3}
+    )
+    assert batch.status_code == 201, batch.content
+    path = written([batch.json(), *kept(live_acme, 1)], tmp_path)
+    assert judged(live_acme, "--receipts", str(path))[0] == 14
+    assert checked(exported(live_acme, tmp_path), "--receipts", str(path))[0] == 14
+    told = batch.json()
+    told["data"][2]["entryHash"] = "sha256:" + "1" * 64
+    path = written([told], tmp_path)
+    code, answer = judged(live_acme, "--receipts", str(path))
+    assert code == 10
+    [bad] = [one["firstBad"] for one in answer["runs"] if "firstBad" in one]
+    assert (bad["sequence"], bad["class"]) == (2, "content")
+    assert checked(exported(live_acme, tmp_path), "--receipts", str(path))[0] == 10
+
+
+def test_a_file_that_is_no_text_is_refused_in_a_sentence(
+    live_acme: TenantKit, tmp_path: Path
+) -> None:
+    path = tmp_path / "receipts.jsonl"
+    path.write_bytes(b"\xff\xfe{}\n")
+    with pytest.raises(Refused, match="not UTF-8"):
+        call_command("verify_log", live_acme.slug, "--receipts", str(path))

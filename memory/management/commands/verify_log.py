@@ -48,7 +48,7 @@ class Command(OperatorCommand):
                 principal=principal,
                 run_id=options["run"],
                 in_sql=options["sql"],
-                receipts=_receipts(options["receipts"]),
+                receipts=_receipts(options["receipts"], options["slug"]),
                 on_run=self._on_run,
                 on_batch=self._on_batch,
             )
@@ -60,7 +60,7 @@ class Command(OperatorCommand):
             "state": found.state.value,
             "runs": [report.as_wire() for report in found.reports],
         }
-        lines = [*map(_line, found.reports), f"{options['slug']}: {_said(found.state)}"]
+        lines = [*map(_line, found.reports), _summary(options["slug"], options["run"], found)]
         if found.log_bad is not None:
             answer["firstBad"] = found.log_bad.as_wire()
             lines.append(_bad(found.log_bad, f"{found.log_bad.run_id} {found.log_bad.sequence}"))
@@ -80,12 +80,14 @@ class Command(OperatorCommand):
         self.progress.show(f"{self._run}, entry {progress.sequence}", entry=progress.sequence)
 
 
-def _receipts(path: str | None) -> list[Receipt]:
+def _receipts(path: str | None, slug: str) -> list[Receipt]:
     if path is None:
         return []
     try:
         with Path(path).open(encoding="utf-8") as file:
-            return list(read_receipts(file))
+            return list(read_receipts(file, slug))
+    except UnicodeDecodeError as error:
+        raise Refused(f"{path}: it is not UTF-8 text", code="bad-input") from error
     except ValueError as error:
         raise Refused(f"{path}: {error}", code="bad-input") from error
 
@@ -95,8 +97,20 @@ def _said(state: State) -> str:
     return f"{state.value} ({_WORDS[state]})"
 
 
+def _summary(slug: str, run_id: str | None, found: TenantReport) -> str:
+    """The last line: what it speaks of, and how much of it was read."""
+    counts = [report.entries for report in found.reports]
+    if run_id is not None:
+        return f"{slug}, this run alone: {_said(found.state)}, {sum(counts)} entries"
+    return f"{slug}: {_said(found.state)}, {len(counts)} runs, {sum(counts)} entries"
+
+
 def _line(report: ChainReport) -> str:
     line = f"{report.run_id}: {_said(report.state)}, {report.entries} entries"
+    if report.unsealed:
+        line += f", {report.unsealed} not sealed"
+    if report.erased:
+        line += f", {report.erased} erased"
     if report.checkpoint is not None:
         line += f", checkpoint {report.checkpoint['size']}"
     if report.first_bad is not None:
@@ -107,6 +121,11 @@ def _line(report: ChainReport) -> str:
             else f"{bad.run_id} {bad.sequence}"
         )
         line += "\n" + _bad(bad, place)
+    if (unprotected := report.unprotected) is not None:
+        columns = ", ".join(unprotected["columns"])
+        line += (
+            f"\n  unprotected: {columns} of {unprotected['entries']} erased entries of version 1"
+        )
     return line
 
 
