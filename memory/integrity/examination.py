@@ -119,7 +119,7 @@ class RunExamination:
             chain,
             self._seals,
             self._sealed_log,
-            in_the_run=(self._form.first_bad, seal_bad, self._word_bad),
+            in_the_run=(seal_bad, self._word_bad, self._form.first_bad),
             of_its_head=self._head_bad,
         )
 
