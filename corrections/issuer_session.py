@@ -1,5 +1,8 @@
 """How the issuer of single sign-on is spoken to: at the addresses that it named, over https, and nowhere else.
 
+What it says of itself must bear the name that the operator gave it (OpenID Connect Discovery 4.3): with the document of
+another, another's tokens would be taken for its own.
+
 An operator names the issuer, and it may well be inside the house, so unlike what tenants name (`memory.fetcher`) it may have any
 address. Proxies and passwords of the environment are not used, and no answer is followed to another address.
 """
@@ -14,6 +17,7 @@ from requests.exceptions import InvalidURL
 from memory.fetch_rules import is_loopback
 
 TIMEOUT_SECONDS = 5.0
+_ITS_DOCUMENT = "/.well-known/openid-configuration"
 
 
 class IssuerSession(Session):
@@ -36,4 +40,11 @@ class IssuerSession(Session):
         answer = super().send(request, **options)
         if answer.is_redirect:
             raise InvalidURL("The issuer leads to another address.", request=request)
+        if parts.path.endswith(_ITS_DOCUMENT) and not _is_its_own(answer, request.url or ""):
+            raise InvalidURL("The issuer's document is of another issuer.", request=request)
         return answer
+
+
+def _is_its_own(answer: Response, url: str) -> bool:
+    said = answer.json().get("issuer") if answer.ok else None
+    return isinstance(said, str) and said.rstrip("/") == url.removesuffix(_ITS_DOCUMENT).rstrip("/")

@@ -165,6 +165,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "corrections.password_words.KnownWordsValidator"},
 ]
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bytes; the API counts them itself, per route
 FILE_UPLOAD_HANDLERS: list[str] = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]

@@ -5,6 +5,7 @@ perhaps inside the house: those follow no answer elsewhere, use no proxy of the 
 """
 
 import ast
+import json
 import socket
 import ssl
 import threading
@@ -339,3 +340,35 @@ def test_the_issuer_is_spoken_to_alone(leading_on: tuple[str, list[str]], settin
         with IssuerSession() as session, pytest.raises(requests.RequestException):
             session.get(plain)
     assert len(asked) == 1
+
+
+def test_a_document_of_another_issuer_is_not_believed(settings: Any) -> None:
+    said = {"issuer": ""}
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *given: Any) -> None:
+            """Requests are not news."""
+
+        def do_GET(self) -> None:  # the library's name
+            body = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        for issuer, is_believed in (
+            (url, True),
+            (f"{url}/", True),
+            ("https://evil.example", False),
+        ):
+            said["issuer"] = issuer
+            with IssuerSession() as session:
+                if is_believed:
+                    assert session.get(f"{url}/.well-known/openid-configuration").ok
+                    continue
+                with pytest.raises(requests.RequestException, match="another issuer"):
+                    session.get(f"{url}/.well-known/openid-configuration")
+        server.shutdown()
