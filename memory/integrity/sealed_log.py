@@ -59,8 +59,11 @@ FROM (
 _OTHER_TIME = """
 SELECT l.leaf_index, c.since::text, c.signed_at::text, l.appended_at::text
 FROM (SELECT size, signed_at, coalesce(lag(size) OVER place, 0) AS first, lag(signed_at) OVER place AS since
-      FROM checkpoint WHERE tenant_id = %(tenant)s::uuid WINDOW place AS (ORDER BY size)) c
-JOIN seal_leaf l ON l.tenant_id = %(tenant)s::uuid AND l.leaf_index >= c.first AND l.leaf_index < c.size
+      FROM checkpoint
+      WHERE tenant_id = %(tenant)s::uuid AND size >= %(from)s::bigint AND size <= %(to)s::bigint
+      WINDOW place AS (ORDER BY size)) c
+JOIN seal_leaf l
+  ON l.tenant_id = %(tenant)s::uuid AND l.leaf_index >= greatest(c.first, %(from)s::bigint) AND l.leaf_index < c.size
 WHERE l.appended_at > c.signed_at + make_interval(secs => %(near)s::int)
    OR l.appended_at < c.since - make_interval(secs => %(near)s::int)
 ORDER BY l.leaf_index LIMIT 1
@@ -194,12 +197,26 @@ def _other_moment(
             expected = f"not before {before}"
             return FirstBad(SEALS_RUN, vouched, Tampering.CHECKPOINT, expected, row.signed_at)
         vouched, before = row.size, row.signed_at
-    cursor.execute(_OTHER_TIME, {"tenant": tenant_id, "near": MOMENTS_DIFFER_SECONDS})
-    row_of_leaf = cursor.fetchone()
-    if row_of_leaf is None:
+    sizes = [row.size for row in reversed(rows)]
+    since = 0
+    for place in range(0, len(sizes), _CHUNK_LEAVES):
+        upto = sizes[place : place + _CHUNK_LEAVES][-1]
+        bad = _other_time(cursor, tenant_id, since, upto)
+        if bad is not None:
+            return bad
+        since = upto
+    return None
+
+
+def _other_time(cursor: Cursor, tenant_id: UUID, since: int, upto: int) -> FirstBad | None:
+    """The first leaf between two heads that was appended at another time than the heads around it allow."""
+    given = {"tenant": tenant_id, "near": MOMENTS_DIFFER_SECONDS, "from": since, "to": upto}
+    cursor.execute(_OTHER_TIME, given)
+    row = cursor.fetchone()
+    if row is None:
         return None
-    index, since, until, found = row_of_leaf
-    expected = f"between {since or 'the beginning'} and {until}"
+    index, before, after, found = row
+    expected = f"between {before or 'the beginning'} and {after}"
     return FirstBad(SEALS_RUN, index, Tampering.CHECKPOINT, expected, str(found))
 
 
