@@ -375,7 +375,7 @@ def run_schedule(together: Together, kit: TenantKit, path: str, seed: int) -> No
     if path == "sweep":
         age(kit, *ids)
     if path == "erase":
-        races.erase_one_by_one(kit, ids)
+        races.erase_one_by_one(kit, chance.sample(ids, races.ERASURES))
     found: list[str] = []
 
     def hold() -> None:

@@ -105,6 +105,7 @@ def test_a_reason_is_kept_on_the_tombstone_and_out_of_the_log(app: Memory, admin
 def test_an_agents_write_of_a_forgotten_key_waits_with_the_same_answer_whatever_the_value(
     app: Memory, agent: Memory
 ) -> None:
+    """M29."""
     app.forget(app.remember(SECRET, key="contact.phone")["id"])
     shapes = []
     for value in (SECRET, f" {SECRET} ", "0815", {"number": SECRET}):
