@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, connection
 
 from memory.access import Principal, Scope, check_append, check_write
 from memory.canonical import canonical
@@ -171,12 +171,13 @@ def keep(parameters: dict[str, Any]) -> None:
         cursor.execute(KEEP, parameters)
 
 
-def reserve(principal: Principal, key: str, digest: bytes, *, item_ref: str | None) -> UUID:
-    """Say that the request runs, for what takes more than one transaction; the reservation's id.
+def reserve(
+    principal: Principal, reservation: UUID, key: str, digest: bytes, *, item_ref: str | None
+) -> None:
+    """Say that the request runs, for what takes more than one transaction, under the reservation's new id.
 
     Raises IdempotencyInFlight.
     """
-    reservation = new_id()
     with connection.cursor() as cursor:
         cursor.execute(
             _RESERVE,
@@ -192,7 +193,6 @@ def reserve(principal: Principal, key: str, digest: bytes, *, item_ref: str | No
         )
         if cursor.rowcount == 0:
             raise IdempotencyInFlight
-    return reservation
 
 
 def keep_reserved(
@@ -227,8 +227,20 @@ def freed_when_refused(principal: Principal, reservation: UUID | None) -> Iterat
         is_done = True
     finally:
         if reservation is not None and not is_done:
+            let_go(principal, reservation)
+
+
+def let_go(principal: Principal, reservation: UUID) -> None:
+    """The key is as it was. Where the database can't be asked, its time runs out. In a transaction of its own."""
+    for _ in range(2):
+        try:
             with tenant_context(principal.tenant_id), connection.cursor() as cursor:
                 cursor.execute(_LET_GO, {"tenant": principal.tenant_id, "id": reservation})
+        except (DatabaseError, InterfaceError):
+            # Lost, as that of the work was: over another one it may be told.
+            connection.close()
+        else:
+            return
 
 
 def withhold(tenant_id: Any, item_ref: str) -> None:

@@ -38,6 +38,7 @@ from memory.errors import (
     MethodNotAllowed,
 )
 from memory.holds import note_refusal
+from memory.ids import new_id
 from memory.quotas import count_write
 from memory.tenancy import tenant_context
 
@@ -298,6 +299,7 @@ def unit_outside(
     """For a handler that opens its own transactions: the caller is found, and the key reserved, in one before them."""
     key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
     key = idempotency.read_key(key_header)
+    reserved: list[tuple[Principal, UUID]] = []
 
     def before() -> tuple[Call, idempotency.KeptAnswer | None, UUID | None]:
         principal = authenticate(request, idempotency_key=key)
@@ -308,9 +310,18 @@ def unit_outside(
         if kept is not None:
             return call, kept, None
         about = None if declared.about is None else declared.about.format(**path)
-        return call, None, idempotency.reserve(principal, key, call.digest, item_ref=about)
+        reservation = new_id()
+        reserved.append((principal, reservation))
+        idempotency.reserve(principal, reservation, key, call.digest, item_ref=about)
+        return call, None, reservation
 
-    call, kept, reservation = in_transaction(before)
+    try:
+        call, kept, reservation = in_transaction(before)
+    except (DatabaseError, InterfaceError):
+        # Where only the word of its commit was lost, nobody would ever end it.
+        for principal, reservation in reserved:
+            idempotency.let_go(principal, reservation)
+        raise
     begun.append(call.principal)
     if kept is not None:
         return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"})

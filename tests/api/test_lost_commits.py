@@ -76,11 +76,22 @@ def test_a_change_whose_commit_was_lost_is_done_once_when_it_is_repeated_with_it
     _assert_is_unsure(send())
     told = send()
     assert told.status_code == row.status, told.content
-    assert ("Idempotency-Replayed" in told) == (when == "after")
+    # What takes several transactions loses the first one here, which only says that it runs.
+    assert ("Idempotency-Replayed" in told) == (when == "after" and not endpoint.operation.outside)
     again = send()
+    if row.status < 300:
+        assert again["Idempotency-Replayed"] == "true"
+    if told["Content-Type"] != "application/json":
+        assert again.content == told.content
+        return
     first = told.json()
     first.pop(SHOWN_ONCE.get(endpoint.id), None)
-    assert (again.json(), again["Idempotency-Replayed"]) == (first, "true")
+    if row.status >= 300:
+        for answer in (first, said := again.json()):
+            del answer["error"]["requestId"]
+        assert said == first
+        return
+    assert again.json() == first
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
