@@ -23,10 +23,10 @@ class KnownWordsValidator:
     """One of Django's AUTH_PASSWORD_VALIDATORS."""
 
     def validate(self, password: str, user: Any = None) -> None:
-        left = password.casefold()
+        left = whole = password.casefold()
         for word in sorted({*WORDS, *_words_of(user)}, key=len, reverse=True):
             left = left.replace(word, "")
-        if len(left) < LEFT:
+        if left != whole and len(left) < LEFT:
             raise ValidationError(self.get_help_text(), code="password_of_known_words")
 
     def get_help_text(self) -> str:

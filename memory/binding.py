@@ -17,9 +17,9 @@ from memory.access import Principal, Scope, own_scope
 from memory.actions.append_log_entries import already_stored, append_log_entries
 from memory.api.authentication import principal_of_token
 from memory.api.json_text import dumps
-from memory.api.operation import in_transaction
 from memory.api.schemas_log import NEW_ENTRY
 from memory.api.shapes import Shape
+from memory.api.transactions import in_transaction
 from memory.embeddings.provider import EmbeddingError
 from memory.errors import BadInput, DomainError, EntryIdTaken
 from memory.fact_shape import FactView

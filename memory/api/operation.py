@@ -14,7 +14,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.views import APIView
@@ -24,16 +24,16 @@ from memory.access import Ability, Principal, Scope
 from memory.api import idempotency
 from memory.api.authentication import authenticate, check_is_named, check_is_proved
 from memory.api.body import read_body
-from memory.api.errors import RETRIED, is_connection_lost, refused, sqlstate_of
+from memory.api.errors import refused
 from memory.api.json_text import dumps
 from memory.api.metrics import observe
 from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT, openapi_answer, openapi_parameter
 from memory.api.parameters import Parameter, read_query
 from memory.api.shapes import Shape, shape
+from memory.api.transactions import in_transaction
 from memory.errors import (
     BadInput,
     DomainError,
-    EntryIdTaken,
     LegalHoldActive,
     MethodNotAllowed,
 )
@@ -44,7 +44,6 @@ from memory.tenancy import tenant_context
 
 log = structlog.get_logger("kindmem.request")
 T = TypeVar("T")
-_MOST_ATTEMPTS = 3
 NO_BODY = Shape(shape({}))
 
 
@@ -336,31 +335,6 @@ def unit_outside(
     return _json(answer.status, text, answer.headers)
 
 
-def in_transaction(unit: Callable[[], T], *, has_begun: Callable[[], bool] = lambda: True) -> T:
-    """Run one unit in a transaction; again after a deadlock or serialization failure, and after a lost connection while
-    `has_begun` is false. Again also where a twin of this request stored the same entry meanwhile: now it is found.
-    Inside an outer transaction there is no second try."""
-    if connection.in_atomic_block:
-        with transaction.atomic():
-            return unit()
-    attempt = 1
-    while True:
-        try:
-            with transaction.atomic():
-                return unit()
-        except (DatabaseError, InterfaceError, EntryIdTaken) as error:
-            if isinstance(error, EntryIdTaken):
-                may_repeat = error.is_of_this_moment and attempt == 1
-            elif is_connection_lost(error):
-                connection.close()
-                may_repeat = not has_begun()
-            else:
-                may_repeat = sqlstate_of(error) in RETRIED
-            if not may_repeat or attempt >= _MOST_ATTEMPTS:
-                raise
-            attempt += 1
-
-
 def _checked_call(
     declared: Operation,
     request: HttpRequest,
@@ -404,4 +378,4 @@ def _json(status: int, text: str, headers: Mapping[str, str]) -> HttpResponse:
     return HttpResponse(text, status=status, content_type="application/json", headers=headers)
 
 
-__all__ = ["Answer", "ApiView", "Call", "DomainError", "Operation", "in_transaction", "operation"]
+__all__ = ["Answer", "ApiView", "Call", "DomainError", "Operation", "operation"]

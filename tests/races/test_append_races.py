@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from memory.actions.append_log_entries import append_governance, append_log_entries
-from memory.api.operation import in_transaction
+from memory.api.transactions import in_transaction
 from memory.binding import AppendLogInput, MemoryBinding
 from memory.ids import new_text_id
 from memory.log_entry import NewEntry
