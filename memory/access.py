@@ -221,25 +221,20 @@ def names_no_container(scope: Scope) -> bool:
     )
 
 
-def lacks_a_container() -> PermissionDenied:
-    """The refusal of what names, or would go into, a container that the caller lacks."""
-    return PermissionDenied(needs="every container that the scope names")
-
-
 def check_write(principal: Principal, scope: Scope) -> None:
     """The write guard. Raises PermissionDenied."""
     principal.needs("write")
     if names_no_container(scope):
         principal.needs("tenant-wide")
     elif not holds_containers(principal, scope):
-        raise lacks_a_container()
+        raise PermissionDenied(needs="every container that the scope names")
 
 
 def check_append(principal: Principal, scope: Scope) -> None:
     """Appending needs the ability and every container that the entry's scope names. Raises PermissionDenied."""
     principal.needs("append")
     if not holds_containers(principal, scope):
-        raise lacks_a_container()
+        raise PermissionDenied(needs="every container that the scope names")
 
 
 def own_scope(principal: Principal, scope: Scope | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection
 
-from memory.access import Principal, check_append, lacks_a_container
+from memory.access import Principal, check_append
 from memory.errors import (
     DomainError,
     EntryIdTaken,
@@ -33,28 +33,27 @@ from memory.log_entry import (
 )
 from memory.log_pseudonyms import entry_to_store, writer_to_store
 from memory.models.log import GOVERNANCE_RUN, RESERVED_RUN_PREFIX
-from memory.queries.run_log import entries_by_ids, runs_open_to
+from memory.queries.run_log import entries_by_ids
 from memory.webhooks.events import tell_of_governance
 
 _STAMP = """to_char({t} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 
 # The clock is read once a branch, in a subselect that OFFSET 0 keeps from being merged: read twice, hash and column would differ.
-_APPEND_ONE = """
+_APPEND_ONE = f"""
 WITH head AS (
   INSERT INTO run_head AS h (tenant_id, run_id, next_sequence, head_hash, prev_hash, entry_count, first_at, last_at)
   SELECT %(tenant)s::uuid, %(run)s::text, 1,
          sha256(convert_to(%(before)s::text || repeat('0', 64) || %(after)s::text || '0,"timestamp":"'
-                           || {stamp_c} || '"}}', 'UTF8')),
+                           || {_STAMP.format(t="c.t")} || '"}}', 'UTF8')),
          decode(repeat('00', 32), 'hex'), 1, c.t, c.t
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS t OFFSET 0) c
   ON CONFLICT (tenant_id, run_id) DO UPDATE
   SET (next_sequence, head_hash, prev_hash, entry_count, last_at) = (
     SELECT h.next_sequence + 1,
            sha256(convert_to(%(before)s::text || encode(h.head_hash, 'hex') || %(after)s::text || h.next_sequence::text
-                             || ',"timestamp":"' || {stamp_c} || '"}}', 'UTF8')),
+                             || ',"timestamp":"' || {_STAMP.format(t="c.t")} || '"}}', 'UTF8')),
            h.head_hash, h.entry_count + 1, c.t
     FROM (SELECT greatest(date_trunc('milliseconds', clock_timestamp()), h.last_at) AS t OFFSET 0) c)
-  WHERE {into}
   RETURNING next_sequence - 1 AS sequence, head_hash, prev_hash, last_at
 )
 INSERT INTO log_entry
@@ -64,10 +63,8 @@ SELECT %(tenant)s::uuid, %(run)s::text, head.sequence, %(id)s::text, %(kind)s::t
        head.last_at, %(payload)s::text, %(salt)s::text, %(content_hash)s::bytea, head.prev_hash, head.head_hash,
        %(version)s::smallint, %(cause)s::text, %(writer)s::text, %(writer_role)s::text
 FROM head
-RETURNING sequence, {stamp_r}, prev_hash, entry_hash
-""".replace("{stamp_c}", _STAMP.format(t="c.t")).replace(
-    "{stamp_r}", _STAMP.format(t="recorded_at")
-)
+RETURNING sequence, {_STAMP.format(t="recorded_at")}, prev_hash, entry_hash
+"""
 
 _LOCK_HEAD = """
 SELECT next_sequence, head_hash, greatest(date_trunc('milliseconds', clock_timestamp()), last_at)
@@ -114,8 +111,7 @@ def append_log_entries(
 ) -> list[StoredEntry]:
     """The entries as stored, in order. An id that this writer used for the same content returns the stored entry.
 
-    Raises PermissionDenied, also for a run that is there and of which the caller may read nothing; RunReserved, EntryIdTaken;
-    InvariantViolated for a payload that claims to attest an erasure.
+    Raises PermissionDenied, RunReserved, EntryIdTaken; InvariantViolated for a payload that claims to attest an erasure.
     """
     if run_id.startswith(RESERVED_RUN_PREFIX):
         raise RunReserved(run_id=run_id)
@@ -123,7 +119,7 @@ def append_log_entries(
         check_append(principal, entry.scope)
         if isinstance(entry.payload, dict) and entry.payload.get("type") == ERASED:
             raise InvariantViolated(invariant="erasure-is-attested-by-the-server")
-    return _append(principal, run_id, entries, into=runs_open_to(principal))
+    return _append(principal, run_id, entries)
 
 
 def append_governance(*, principal: Principal, payload: dict[str, Any]) -> StoredEntry:
@@ -161,21 +157,14 @@ def append_attestations(
     return stored
 
 
-_Rule = tuple[str, dict[str, Any]]
-_ANY_RUN: _Rule = ("TRUE", {})
-
-
-def _append(
-    principal: Principal, run_id: str, entries: Sequence[NewEntry], *, into: _Rule = _ANY_RUN
-) -> list[StoredEntry]:
-    """`into`: the rule of which runs may be appended to; the server's own entries go into any."""
+def _append(principal: Principal, run_id: str, entries: Sequence[NewEntry]) -> list[StoredEntry]:
     prepared = [prepared_for(principal, run_id, entry) for entry in entries]
     if len({one.entry.id for one in prepared}) < len(prepared):
         ids = [one.entry.id for one in prepared]
         raise EntryIdTaken(id=next(one for one in ids if ids.count(one) > 1))
     if len(prepared) == 1:
-        return [_append_one(principal, run_id, prepared[0], into)]
-    return _append_many(principal, run_id, prepared, into)
+        return [_append_one(principal, run_id, prepared[0])]
+    return _append_many(principal, run_id, prepared)
 
 
 def prepared_for(principal: Principal, run_id: str, entry: NewEntry) -> PreparedEntry:
@@ -240,9 +229,7 @@ def _stored(
     )
 
 
-def _append_one(
-    principal: Principal, run_id: str, prepared: PreparedEntry, into: _Rule
-) -> StoredEntry:
+def _append_one(principal: Principal, run_id: str, prepared: PreparedEntry) -> StoredEntry:
     entry = prepared.entry
     writer = writer_to_store(principal)
     parameters: dict[str, Any] = {
@@ -261,7 +248,6 @@ def _append_one(
         "cause": entry.caused_by,
         "writer": writer,
         "writer_role": principal.role,
-        **into[1],
     }
     with (
         constraint_errors(
@@ -269,11 +255,8 @@ def _append_one(
         ),
         connection.cursor() as cursor,
     ):
-        cursor.execute(_APPEND_ONE.format(into=into[0]), parameters)
-        row = cursor.fetchone()
-    if row is None:
-        raise lacks_a_container()
-    sequence, timestamp, previous, digest = row
+        cursor.execute(_APPEND_ONE, parameters)
+        sequence, timestamp, previous, digest = cursor.fetchone()
     return _stored(prepared, run_id, writer, sequence, timestamp, bytes(previous), bytes(digest))
 
 
@@ -291,16 +274,8 @@ def _refusals(principal: Principal, run_id: str) -> dict[str, DomainError]:
     return {**dict.fromkeys(_SIGNS_OF_DAMAGE, error), "run_head_is_open": RunClosed(run_id=run_id)}
 
 
-def _check_open(principal: Principal, run_id: str, writer: str, into: _Rule) -> None:
-    with connection.cursor() as cursor:
-        named = {"tenant": principal.tenant_id, "run": run_id, "writer": writer, **into[1]}
-        cursor.execute(f"SELECT {into[0]}", named)
-        if not cursor.fetchone()[0]:
-            raise lacks_a_container()
-
-
 def _append_many(
-    principal: Principal, run_id: str, prepared: Sequence[PreparedEntry], into: _Rule
+    principal: Principal, run_id: str, prepared: Sequence[PreparedEntry]
 ) -> list[StoredEntry]:
     made: list[StoredEntry] = []
     writer = writer_to_store(principal)
@@ -310,12 +285,10 @@ def _append_many(
     if head is None:
         # Nothing to lock yet: the first entry makes the head, and holds its lock.
         first, *prepared = prepared
-        made.append(_append_one(principal, run_id, first, into))
+        made.append(_append_one(principal, run_id, first))
         with connection.cursor() as cursor:
             cursor.execute(_LOCK_HEAD, {"tenant": principal.tenant_id, "run": run_id})
             head = cursor.fetchone()
-    elif into is not _ANY_RUN:
-        _check_open(principal, run_id, writer, into)
     first_sequence, prev_hash, at = head[0], bytes(head[1]), head[2]
     timestamp = timestamp_text(at)
     chained: list[StoredEntry] = []

@@ -15,7 +15,7 @@ from memory.integrity.rows import Progress
 from memory.integrity.sealed_log import SealedLog, verify_sealed_log
 from memory.integrity.signing import signer
 from memory.integrity.states import ChainReport, State
-from memory.queries.run_log import began_run, check_run_is_readable, has_unreadable_entry
+from memory.queries.run_log import check_run_is_readable, has_unreadable_entry
 
 _KEEP = """
 INSERT INTO run_verification
@@ -40,13 +40,12 @@ def verify_run(
 ) -> ChainReport:
     """The report of the run; `in_sql` uses the second verifier.
 
-    Raises LogNotFound; PermissionDenied unless the caller may read every entry of the run, or began it: what others added to it
-    keeps nobody from verifying a run of their own, and a report says nothing of what an entry holds. BadInput for an empty range.
+    Raises LogNotFound; PermissionDenied unless the caller may read every entry of the run; BadInput for an empty range.
     """
     if first is not None and last is not None and first > last:
         raise BadInput.at("/to", "must not be before from")
     check_run_is_readable(principal, run_id)
-    if has_unreadable_entry(principal, run_id) and not began_run(principal, run_id):
+    if has_unreadable_entry(principal, run_id):
         raise PermissionDenied(needs="read on every entry of the run")
     with connection.cursor() as cursor:
         examination = RunExamination(

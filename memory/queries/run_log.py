@@ -14,7 +14,7 @@ from memory.access import READS_ALL, Principal, read_guard
 from memory.errors import LogNotFound
 from memory.hashing import tag
 from memory.log_entry import StoredEntry
-from memory.log_pseudonyms import actors_to_find, guard_parameters, writer_to_store
+from memory.log_pseudonyms import actors_to_find, guard_parameters
 
 # A time that somebody with access to the database put where none can be written is shown as the last year there is.
 STAMP = """CASE WHEN {column} >= '1000-01-01 00:00:00+00' AND {column} < '9999-01-01 00:00:00+00'
@@ -142,34 +142,6 @@ def has_unreadable_entry(principal: Principal, run_id: str) -> bool:
             "SELECT EXISTS (SELECT 1 FROM log_entry e WHERE e.tenant_id = %(tenant)s::uuid "
             f"AND e.run_id = %(run)s::text AND ({rule}) IS NOT TRUE)",
             {"tenant": principal.tenant_id, "run": run_id, **parameters},
-        )
-        return bool(cursor.fetchone()[0])
-
-
-def runs_open_to(principal: Principal) -> tuple[str, dict[str, Any]]:
-    """Which runs the caller may append to, as SQL over the parameters `tenant`, `run` and `writer`, and its own.
-
-    A new one, and one of which it may read something, or wrote something. Anything else would let strangers fill a run that they
-    can't see with what its own readers can't.
-    """
-    rule, parameters = log_guard(principal, "e")
-    if rule == "TRUE":
-        return rule, {}
-    of_run = "e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text"
-    return (
-        f"(EXISTS (SELECT 1 FROM log_entry e WHERE {of_run} AND (e.writer = %(writer)s::text OR {rule}))"
-        f" OR NOT EXISTS (SELECT 1 FROM log_entry e WHERE {of_run}))",
-        parameters,
-    )
-
-
-def began_run(principal: Principal, run_id: str) -> bool:
-    """Whether the caller wrote the run's first entry."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM log_entry e WHERE e.tenant_id = %s::uuid AND e.run_id = %s::text "
-            "AND e.sequence = 0 AND e.writer = %s::text)",
-            [principal.tenant_id, run_id, writer_to_store(principal)],
         )
         return bool(cursor.fetchone()[0])
 

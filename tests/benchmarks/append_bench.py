@@ -103,7 +103,7 @@ def in_process(count: int = 300) -> dict[str, float]:
     def statement() -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(SET_TENANT, [str(tenant.id)])
-            cursor.execute(module._APPEND_ONE.format(into="TRUE"), parameters())
+            cursor.execute(module._APPEND_ONE, parameters())
             cursor.fetchone()
 
     measured = interleaved(
@@ -126,9 +126,7 @@ def in_process(count: int = 300) -> dict[str, float]:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(SET_TENANT, [str(tenant.id)])
             if start == 0:
-                cursor.execute(
-                    module._APPEND_ONE.format(into="TRUE"), {**parameters(), "run": "rawbatch"}
-                )
+                cursor.execute(module._APPEND_ONE, {**parameters(), "run": "rawbatch"})
                 _, _, _, head = cursor.fetchone()
                 state.update(n=1, head=bytes(head))
                 return

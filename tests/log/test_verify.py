@@ -70,7 +70,7 @@ def test_verifying_is_logged_and_the_list_of_runs_says_what_was_found(acme: Tena
 
 def test_verifying_needs_read_on_every_entry(acme: TenantKit) -> None:
     fill(acme)
-    acme.client("agent", projects=["p1", "p2"]).post(
+    acme.client("agent", projects=["p2"]).post(
         "/v1/memory/runs/run-1/log", {"kind": "tool-call", "scope": {"projectId": "p2"}}
     )
     answer = acme.client("agent", projects=["p1"]).post("/v1/memory/runs/run-1/verify", {})
