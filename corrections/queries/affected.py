@@ -1,9 +1,11 @@
 """Which memories a wider correction changes, so that a person can see the exact set first; and the seal that binds them to it.
 
+The wider place is the record's own, or, for one that is about a single case, where agents take the thing from in other cases.
 The set is the record, whatever stands in the wider place, and what was derived from either. The seal names route, place, person
 and the set with versions, and holds for ten minutes: a changed set needs a fresh look.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -45,6 +47,17 @@ WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text
 """
 
 
+# Of those that also apply elsewhere, the one that recall prefers there.
+_ELSEWHERE = f"""
+SELECT r.level, r.bindings_text FROM memory_record r
+WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
+  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
+  AND r.authority <> 'policy' AND NOT r.is_upcoming AND r.level <> 'instance' AND r.id <> %(id)s::text
+  AND %(bindings)s::jsonb @> r.bindings
+ORDER BY r.binding_count, r.level_rank, r.source_rank, r.id LIMIT 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Affected:
     id: str
@@ -55,8 +68,12 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """`untouched`: active memories of the same thing, bound to cases of their own, which stay."""
+    """`level`, `bindings`: where the correction is to apply. `untouched`: active memories of the same thing, bound to cases of
+    their own, which stay.
+    """
 
+    level: str
+    bindings: dict[str, Any]
     affected: Sequence[Affected]
     untouched: int
     seal: str
@@ -67,7 +84,7 @@ def _set_digest(affected: Sequence[Affected]) -> str:
 
 
 def widening_of(principal: Principal, record: Record, *, route: str) -> Widening:
-    """What a correction to the record's own level and bindings would change, read now."""
+    """What a correction everywhere would change, read now."""
     named: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "subject_type": record.subject_type,
@@ -78,13 +95,20 @@ def widening_of(principal: Principal, record: Record, *, route: str) -> Widening
         "bindings": record.bindings_text,
         "today": today_of(principal),
     }
+    level, bindings = record.level, record.bindings
     with connection.cursor() as cursor:
+        if level == "instance":
+            cursor.execute(_ELSEWHERE, named)
+            level, text = cursor.fetchone() or ("user", "{}")
+            bindings = json.loads(text)
+            named |= {"level": level, "bindings": text}
         cursor.execute(_AFFECTED, named)
         affected = [Affected(*row) for row in cursor.fetchall()]
         cursor.execute(_UNTOUCHED, {**named, "hit": [one.id for one in affected]})
         untouched = cursor.fetchone()[0]
-    bound = [route, record.id, principal.writer, _set_digest(affected)]
-    return Widening(affected, untouched, signing.dumps(bound, salt=_SALT))
+    place = [level, canonical(bindings)]
+    bound = [route, record.id, principal.writer, place, _set_digest(affected)]
+    return Widening(level, bindings, affected, untouched, signing.dumps(bound, salt=_SALT))
 
 
 def is_still(widening: Widening, seal: str) -> bool:

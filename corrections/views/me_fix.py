@@ -104,13 +104,14 @@ def widen(visit: Visit, record_id: str) -> HttpResponse:
     given = form.cleaned_data
 
     def act() -> str:
-        broaden_to = {"level": record.level, "bindings": record.bindings}
+        broaden_to = {"level": widening.level, "bindings": widening.bindings}
         correction = Correction(
             new_value=value_of(given["new_value"], record.value_text),
             context=read_context({"broaden_to": broaden_to}),
             record_id=record.id,
             broaden=True,
             expect=record.id,
+            seen=[one.id for one in widening.affected],
             reason=given["reason"] or None,
         )
         form = Form(reason=given["reason"] or None, correction=correction)
@@ -153,7 +154,7 @@ def _preview(
         ],
         "untouched": widening.untouched,
         "refused": refused,
-        "applies": scope_words(record.level, record.bindings),
+        "applies": scope_words(widening.level, widening.bindings),
     }
     status = 409 if refused else 200
     return render_page(visit.request, "me/widen.html", context, status=status)

@@ -4,6 +4,7 @@ The record pointed at, or the one that recall would answer with in the same cont
 and I9.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,8 @@ from memory.records.store import find_record, readable_record
 class Correction:
     """What is asked.
 
-    `record_id`: the record that the caller points at; else `key` and context find it. `expect`: the record seen.
+    `record_id`: the record that the caller points at; else `key` and context find it. `expect`: the record seen;
+    `seen`: the others that were shown to end with it.
     """
 
     new_value: Any
@@ -32,6 +34,7 @@ class Correction:
     subject: Subject | None = None
     broaden: bool = False
     expect: str | None = None
+    seen: Sequence[str] = ()
     evidence: tuple[str, str] | None = None
     reason: str | None = None
     route: str = "fix-value"
@@ -141,7 +144,7 @@ def check_instance(asked: Correction, occupant: Record | None) -> None:
     """
     if asked.record_id is None or asked.expect is None or occupant is None:
         return
-    if occupant.id != asked.expect:
+    if occupant.id != asked.expect and occupant.id not in asked.seen:
         raise changed(asked.expect, occupant)
 
 

@@ -242,6 +242,44 @@ def test_widening_previews_the_exact_set_and_changes_only_that(ann: Person) -> N
     assert recalled(ann.kit, trip_id="ROME")["value"] == "front"
 
 
+def corrected_for(ann: Person, record: str, value: str, trip: str) -> str:
+    """The id of the memory that a fix for one trip made."""
+    fields = {"new_value": value, "case_name": "trip_id", "case_value": trip}
+    receipt_of(ann.post(f"memory/{record}/correct/fix-value", fields))
+    made = recalled(ann.kit, trip_id=trip)
+    assert made["value"] == value
+    return str(made["record_id"])
+
+
+@pytest.mark.parametrize("is_guess", [True, False])
+def test_what_was_fixed_for_one_case_is_widened_to_where_agents_take_it_from(
+    ann: Person, is_guess: bool
+) -> None:
+    record = infer(ann.kit, "aisle", bindings={}) if is_guess else remember(ann.kit, "aisle")
+    fixed = corrected_for(ann, record, "front", "ROME")
+    preview = ann.post(f"memory/{fixed}/widen", {"new_value": "front"})
+    shown = text_of(preview)
+    assert "only in this case" not in shown
+    assert "2 memories will stop being used" in shown
+    receipt = receipt_of(ann.post(f"memory/{fixed}/widen", sealed(preview, count="2")))
+    for trip in ("ROME", "PUNE"):
+        told = recalled(ann.kit, trip_id=trip)
+        assert (told["value"], told["decision"]) == ("front", "apply")
+    assert "only in this case" not in text_of(ann.get(receipt)).split("Applies now", 1)[1][:60]
+
+
+def test_with_nothing_to_take_it_from_what_was_fixed_is_widened_to_everything_about_the_person(
+    ann: Person,
+) -> None:
+    record = remember(ann.kit, "aisle")
+    fixed = corrected_for(ann, record, "front", "ROME")
+    receipt_of(ann.post(f"memory/{record}/correct/forget", {"once": "2" * 20}))
+    preview = ann.post(f"memory/{fixed}/widen", {"new_value": "front"})
+    assert "everywhere for you" in text_of(preview)
+    receipt_of(ann.post(f"memory/{fixed}/widen", sealed(preview, count="1")))
+    assert recalled(ann.kit, trip_id="PUNE")["value"] == "front"
+
+
 def sealed(preview: Any, **fields: str) -> dict[str, str]:
     hidden = dict(
         re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', preview.content.decode())
