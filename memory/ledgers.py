@@ -21,6 +21,7 @@ from django.db import connection
 
 from memory.erasure.ledger import whole_ledger
 from memory.instants import instant_text
+from memory.private_folder import make_private
 
 Ledger = dict[str, list[dict[str, Any]]]
 PARTS = ("erasures", "holds")
@@ -99,7 +100,7 @@ def read_ledger(slug: str) -> Ledger:
 def write_ledger(slug: str, ledger: Ledger) -> bool:
     """Add these lines to what stands there, whole or not at all; whether anything is new."""
     path = ledger_path(slug)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)

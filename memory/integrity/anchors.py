@@ -22,6 +22,7 @@ from django.conf import settings
 from memory.canonical import canonical
 from memory.hashing import timestamp_text
 from memory.integrity.notes import NoteError, parse_checkpoint
+from memory.private_folder import make_private
 
 _EPOCH: Final = re.compile("(.+)/([1-9][0-9]{0,8})", re.ASCII)
 _TAIL_BYTES: Final = 1 << 14
@@ -180,7 +181,7 @@ class AnchorWriter:
 def writing_anchors(tenant_slug: str) -> Iterator[AnchorWriter]:
     """Hold the file's lock; the file is made when there is none. Raises OSError."""
     path = anchor_path(tenant_slug)
-    _make_private(path.parent)
+    make_private(path.parent)
     is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -202,7 +203,7 @@ def keep_stamp(
 ) -> None:
     """Append a time stamp (base64 of a TimeStampResp) with what was stamped; on disk when this returns. Raises OSError."""
     path = stamps_path(tenant_slug)
-    _make_private(path.parent)
+    make_private(path.parent)
     said = {
         "size": size,
         "note": note_text,
@@ -219,12 +220,6 @@ def keep_stamp(
         os.close(descriptor)
     if is_new:
         _sync_folder(path.parent)
-
-
-def _make_private(folder: Path) -> None:
-    """Make the folder and what is missing above it, each for its owner alone: mkdir's mode is the last one's only."""
-    for missing in [one for one in (*reversed(folder.parents), folder) if not one.exists()]:
-        missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

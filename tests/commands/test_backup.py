@@ -397,3 +397,14 @@ def test_no_key_is_in_a_backup(live_acme: TenantKit, apart: None, tmp_path: Path
     data = out.read_bytes()
     for secret in (state.fingerprint_key, state.sealing_key, state.secret_key.encode()):
         assert secret not in data
+
+
+@pytest.mark.usefixtures("apart")
+def test_ledgers_lie_in_folders_that_are_their_owners_alone(
+    live_acme: TenantKit, settings: Any
+) -> None:
+    keep_ledgers()
+    folder = ledger_path(live_acme.slug).parent
+    while folder != settings.KINDMEM_LEDGER_DIR.parent:
+        assert folder.stat().st_mode & 0o077 == 0, folder
+        folder = folder.parent
