@@ -24,11 +24,15 @@ HOLDS_SECONDS = 600
 SHOWN_MOST = 20
 _SALT = "kindmem widening"
 
+# What is in use of one thing about one subject.
+_OF_THE_THING = f"""
+r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
+  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
+"""
 _AFFECTED = f"""
 WITH RECURSIVE hit (id) AS (
   SELECT r.id FROM memory_record r
-  WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
-    AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
+  WHERE {_OF_THE_THING}
     AND (r.id = %(id)s::text OR (r.level = %(level)s::text AND r.bindings_text = %(bindings)s::text))
   UNION
   SELECT l.record_id FROM hit h JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = h.id
@@ -41,17 +45,13 @@ ORDER BY r.id LIMIT 1001
 """
 _UNTOUCHED = f"""
 SELECT count(*) FROM memory_record r
-WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
-  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
+WHERE {_OF_THE_THING}
   AND NOT r.id = ANY(%(hit)s::text[])
 """
-
-
 # Of those that also apply elsewhere, the one that recall prefers there.
 _ELSEWHERE = f"""
 SELECT r.level, r.bindings_text FROM memory_record r
-WHERE r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r.subject_id = %(subject)s::text
-  AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
+WHERE {_OF_THE_THING}
   AND r.authority <> 'policy' AND NOT r.is_upcoming AND r.level <> 'instance' AND r.id <> %(id)s::text
   AND %(bindings)s::jsonb @> r.bindings
 ORDER BY r.binding_count, r.level_rank, r.source_rank, r.id LIMIT 1
@@ -95,20 +95,19 @@ def widening_of(principal: Principal, record: Record, *, route: str) -> Widening
         "bindings": record.bindings_text,
         "today": today_of(principal),
     }
-    level, bindings = record.level, record.bindings
+    level, bindings_text = record.level, record.bindings_text
     with connection.cursor() as cursor:
         if level == "instance":
             cursor.execute(_ELSEWHERE, named)
-            level, text = cursor.fetchone() or ("user", "{}")
-            bindings = json.loads(text)
-            named |= {"level": level, "bindings": text}
+            level, bindings_text = cursor.fetchone() or ("user", "{}")
+            named |= {"level": level, "bindings": bindings_text}
         cursor.execute(_AFFECTED, named)
         affected = [Affected(*row) for row in cursor.fetchall()]
         cursor.execute(_UNTOUCHED, {**named, "hit": [one.id for one in affected]})
         untouched = cursor.fetchone()[0]
-    place = [level, canonical(bindings)]
-    bound = [route, record.id, principal.writer, place, _set_digest(affected)]
-    return Widening(level, bindings, affected, untouched, signing.dumps(bound, salt=_SALT))
+    bound = [route, record.id, principal.writer, level, bindings_text, _set_digest(affected)]
+    seal = signing.dumps(bound, salt=_SALT)
+    return Widening(level, json.loads(bindings_text), affected, untouched, seal)
 
 
 def is_still(widening: Widening, seal: str) -> bool:

@@ -32,7 +32,7 @@ def note_damage(error: RunDamaged) -> None:
         tampering = Tampering.GAP if is_cut else Tampering.LINK
         bad = FirstBad(error.run_id, sequence, tampering, "", "")
         # A run that is known to be bad stays so at the place that a verifier named.
-        is_news = remember(cursor, tenant_id, bad, by="append", is_exact=False)
+        is_news = remember(cursor, tenant_id, bad, by="service:append", is_exact=False)
     if is_news:
         raise_alarm(
             tenant_id, slug, bad, words="a run was damaged outside the product", act="run.damaged"

@@ -49,7 +49,7 @@ def remember(
 ) -> bool:
     """Keep for lists and pages what is wrong; whether that is news.
 
-    `is_exact`: another place in what is known to be bad is news, too.
+    `by`: a writer. `is_exact`: another place in what is known to be bad is news, too.
     """
     cursor.execute(
         _REMEMBER,
@@ -59,7 +59,7 @@ def remember(
             "state": state.value,
             "bad": bad.sequence,
             "class": bad.tampering.value,
-            "by": f"service:{by}",
+            "by": by,
             "is_exact": is_exact,
         },
     )
@@ -98,18 +98,7 @@ def settle_seals(cursor: Any, tenant_id: UUID, log_of_seals: SealedLog, *, by: s
     """A whole verification looked at the log of seals: keep what it found where something was found before, or is now."""
     bad = log_of_seals.bad_anywhere
     if bad is not None:
-        cursor.execute(
-            _REMEMBER,
-            {
-                "tenant": tenant_id,
-                "run": SEALS_RUN,
-                "state": State.TAMPERED.value,
-                "bad": bad.sequence,
-                "class": bad.tampering.value,
-                "by": by,
-                "is_exact": True,
-            },
-        )
+        remember(cursor, tenant_id, bad, by=by)
         return
     is_lost = log_of_seals.unanchored_from is not None
     cursor.execute(

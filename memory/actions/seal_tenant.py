@@ -167,7 +167,7 @@ def _seal(
                 last = standing.anchors.last
                 stored.append(tree, new, since=last.at if last else None)
             refusals = [
-                bad for bad in made.refused if remember(cursor, tenant_id, bad, by="sealer")
+                bad for bad in made.refused if remember(cursor, tenant_id, bad, by="service:sealer")
             ]
         grown = tree
         if gone is not None:
@@ -252,7 +252,7 @@ def _put_back(
     if len(missing) < 2:
         return None
     gone = FirstBad(SEALS_RUN, standing.in_rows, Tampering.CHECKPOINT, "a checkpoint", "none")
-    return gone if remember(cursor, tenant_id, gone, by="sealer") else None
+    return gone if remember(cursor, tenant_id, gone, by="service:sealer") else None
 
 
 def _check_unsigned(
@@ -352,7 +352,7 @@ def _tell_of_refusal(tenant_id: UUID, tenant_slug: str, refusal: SealRefused) ->
     state = State.UNANCHORED if refusal.reason == "lost" else State.TAMPERED
     bad = FirstBad(SEALS_RUN, refusal.size, tampering, "", "")
     with tenant_context(tenant_id), connection.cursor() as cursor:
-        is_news = remember(cursor, tenant_id, bad, by="sealer", state=state)
+        is_news = remember(cursor, tenant_id, bad, by="service:sealer", state=state)
     if is_news:
         raise_alarm(
             tenant_id,

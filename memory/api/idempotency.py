@@ -221,13 +221,12 @@ def keep_reserved(
 @contextmanager
 def freed_when_refused(principal: Principal, reservation: UUID | None) -> Iterator[None]:
     """What runs in here was done when it ends; where it is refused, or fails, the key is as it was."""
-    is_done = False
     try:
         yield
-        is_done = True
-    finally:
-        if reservation is not None and not is_done:
+    except BaseException:
+        if reservation is not None:
             let_go(principal, reservation)
+        raise
 
 
 def let_go(principal: Principal, reservation: UUID) -> None:

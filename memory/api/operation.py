@@ -250,21 +250,28 @@ def _run(
         request, max_bytes=declared.max_bytes, is_needed=bool(declared.body.schema["required"])
     )
     key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
-
+    key = idempotency.read_key(key_header)
     begun: list[Principal] = []
 
-    def unit() -> tuple[HttpResponse, Callable[[], Any] | None]:
-        key = idempotency.read_key(key_header)
+    def arrive() -> tuple[Call, HttpResponse | None]:
+        """The request with its caller, and the answer that is kept for its key. In a transaction."""
         principal = authenticate(request, idempotency_key=key)
         begun.append(principal)
         call = _checked_call(declared, request, path, raw, principal, key)
-        if call.digest is not None and key is not None:
-            kept = idempotency.kept_answer(principal, key, call.digest, ability=declared.ability)
-            if kept is not None:
-                return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"}), None
+        if call.digest is None or key is None:
+            return call, None
+        kept = idempotency.kept_answer(principal, key, call.digest, ability=declared.ability)
+        if kept is None:
+            return call, None
+        return call, _json(kept.status, kept.text, {"Idempotency-Replayed": "true"})
+
+    def unit() -> tuple[HttpResponse, Callable[[], Any] | None]:
+        call, replayed = arrive()
+        if replayed is not None:
+            return replayed, None
         answer = handler(call)
-        if declared.ability == "write" and principal.quota is not None:
-            count_write(principal, body=call.body, size_bytes=len(raw or b""))
+        if declared.ability == "write" and call.principal.quota is not None:
+            count_write(call.principal, body=call.body, size_bytes=len(raw or b""))
         text = dumps(answer.body)
         if not answer.kept:
             parameters = call.keep_parameters(answer, text)
@@ -274,7 +281,7 @@ def _run(
 
     try:
         if declared.outside:
-            return unit_outside(declared, handler, request, path, raw, begun)
+            return _run_outside(declared, handler, arrive, begun)
         response, later = in_transaction(unit, has_begun=lambda: bool(begun))
     except LegalHoldActive as error:
         # After the rollback, so that the refusal stays.
@@ -287,43 +294,33 @@ def _run(
     return response
 
 
-def unit_outside(
+def _run_outside(
     declared: Operation,
     handler: Callable[[Call], Answer],
-    request: HttpRequest,
-    path: dict[str, str],
-    raw: bytes | None,
-    begun: list[Principal],
+    arrive: Callable[[], tuple[Call, HttpResponse | None]],
+    begun: Sequence[Principal],
 ) -> HttpResponse:
     """For a handler that opens its own transactions: the caller is found, and the key reserved, in one before them."""
-    key_header = request.META.get("HTTP_IDEMPOTENCY_KEY") if declared.changes else None
-    key = idempotency.read_key(key_header)
-    reserved: list[tuple[Principal, UUID]] = []
+    new_reservation = new_id()
 
-    def before() -> tuple[Call, idempotency.KeptAnswer | None, UUID | None]:
-        principal = authenticate(request, idempotency_key=key)
-        call = _checked_call(declared, request, path, raw, principal, key)
-        if key is None or call.digest is None:
-            return call, None, None
-        kept = idempotency.kept_answer(principal, key, call.digest, ability=declared.ability)
-        if kept is not None:
-            return call, kept, None
-        about = None if declared.about is None else declared.about.format(**path)
-        reservation = new_id()
-        reserved.append((principal, reservation))
-        idempotency.reserve(principal, reservation, key, call.digest, item_ref=about)
-        return call, None, reservation
+    def before() -> tuple[Call, HttpResponse | None, UUID | None]:
+        call, replayed = arrive()
+        key = call.idempotency_key
+        if replayed is not None or key is None or call.digest is None:
+            return call, replayed, None
+        about = None if declared.about is None else declared.about.format(**call.path)
+        idempotency.reserve(call.principal, new_reservation, key, call.digest, item_ref=about)
+        return call, None, new_reservation
 
     try:
-        call, kept, reservation = in_transaction(before)
+        call, replayed, reservation = in_transaction(before)
     except (DatabaseError, InterfaceError):
         # Where only the word of its commit was lost, nobody would ever end it.
-        for principal, reservation in reserved:
-            idempotency.let_go(principal, reservation)
+        if begun:
+            idempotency.let_go(begun[-1], new_reservation)
         raise
-    begun.append(call.principal)
-    if kept is not None:
-        return _json(kept.status, kept.text, {"Idempotency-Replayed": "true"})
+    if replayed is not None:
+        return replayed
     with idempotency.freed_when_refused(call.principal, reservation):
         answer = handler(call)
     text = dumps(answer.body)

@@ -44,12 +44,7 @@ def keep_answer(
     answer: str,
 ) -> None:
     """Keep what was answered about a checkpoint, and that nothing is owed. `place`: where the answer is shown."""
-    said: dict[str, Any] = {
-        "tenant": tenant_id,
-        "size": head.size,
-        "origin": head.origin,
-        "name": name,
-    }
+    said = _said(tenant_id, head, name)
     cursor.execute(_KEEP, {**said, "place": place, "answer": answer})
     cursor.execute(_VOUCHED, said)
 
@@ -58,10 +53,9 @@ def note_failure(
     cursor: CursorWrapper, tenant_id: UUID, head: StoredCheckpoint, *, name: str, reason: str
 ) -> None:
     """Keep why nothing was answered, and when to ask again."""
-    said: dict[str, Any] = {
-        "tenant": tenant_id,
-        "size": head.size,
-        "origin": head.origin,
-        "name": name,
-    }
+    said = _said(tenant_id, head, name)
     cursor.execute(_FAILED, {**said, "failure": reason})
+
+
+def _said(tenant_id: UUID, head: StoredCheckpoint, name: str) -> dict[str, Any]:
+    return {"tenant": tenant_id, "size": head.size, "origin": head.origin, "name": name}
