@@ -48,21 +48,19 @@ class QueueRunner:
         self._suspects: set[int] = set()
         self._is_first = True
 
-    async def run(self) -> bool:
-        """Whether every job came to an end; where one did not, its thread still runs and the process has to be ended."""
+    async def run(self) -> None:
+        """Return when every job came to an end; where one does not in time, the process ends here."""
         threads = ThreadPoolExecutor(sum(THREADS.values()), thread_name_prefix="work")
         asyncio.get_running_loop().set_default_executor(threads)
         while not self._stop.is_set():
             try:
-                if not await self._serve():
-                    return False
+                await self._serve()
             except _LOST as error:
                 log.warning("database_lost", error=type(error).__name__)
                 self._running.connected += 1
                 await self._nap(_PAUSE_SECONDS)
-        return True
 
-    async def _serve(self) -> bool:
+    async def _serve(self) -> None:
         app = make_app(self._running)
         async with app.open_async():
             if self._is_first:
@@ -86,12 +84,12 @@ class QueueRunner:
             )
             if unended:
                 await self._give_back(app, workers)
-                return False
+                # Whatever would be closed or waited for from here on waits for their threads.
+                _end_process()
             outcomes = await asyncio.gather(*loops, *sides, return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
-        return True
 
     async def _look(self, app: App) -> None:
         """Ask for what is due, each kind at its own pace."""
@@ -165,6 +163,6 @@ def _ask(app: App, statement: Any, parameters: dict[str, Any]) -> Coroutine[Any,
     return coroutine
 
 
-def end_process() -> None:
+def _end_process() -> None:
     """End at once, with threads that still run."""
     os._exit(0)

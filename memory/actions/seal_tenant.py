@@ -47,7 +47,7 @@ from memory.tenancy import tenant_context
 _BY_THE_FILE = ("anchor", "lost", "restored")
 """Reasons to refuse that the anchor file gives."""
 
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('kindmem.seal', 0) # hashtextextended(%(tenant)s::text, 0))"
+LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('kindmem.seal', 0) # hashtextextended(%(tenant)s::text, 0))"
 
 _KEEP = """
 INSERT INTO checkpoint (tenant_id, size, last_leaf, origin, root_hash, note_text, signed_at)
@@ -147,7 +147,7 @@ def _seal(
     grown: CompactRange | None = None
     while True:
         with tenant_context(tenant_id), connection.cursor() as cursor:
-            cursor.execute(_LOCK, {"tenant": str(tenant_id)})
+            cursor.execute(LOCK, {"tenant": str(tenant_id)})
             stored = StoredTree(cursor, tenant_id)
             standing = _standing(cursor, stored, tenant_id, tenant_slug, by)
             tree = standing.tree

@@ -11,7 +11,7 @@ import structlog
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from kindmem.worker import QueueRunner, end_process
+from kindmem.worker import QueueRunner
 from memory.installation_keys import OtherKeys, claim_keys
 from memory.integrity.timestamps import chosen_authorities
 from memory.integrity.witnesses import chosen_witnesses
@@ -39,18 +39,18 @@ class Command(ToldCommand):
             signal.signal(number, end)
         _await_keys(stop)
         connections.close_all()
-        if not stop.is_set() and not asyncio.run(_run()):
-            end_process()
+        if not stop.is_set():
+            asyncio.run(_run())
 
 
-async def _run() -> bool:
+async def _run() -> None:
     stop = asyncio.Event()
     outside = {"witness": chosen_witnesses(), "stamp": chosen_authorities()}
     also = [name for name, chosen in outside.items() if chosen]
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop.set)
-    return await QueueRunner(stop, also=also).run()
+    await QueueRunner(stop, also=also).run()
 
 
 def _quiet_libraries() -> None:
