@@ -4,6 +4,7 @@
 service puts its own there: a class with these three members is all it takes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -48,7 +49,23 @@ def state_signer() -> Signer:
     return StateSigner(keys.public_keys, keys.seed, keys.previous_seed)
 
 
+class SignerSettingError(ValueError):
+    """KINDMEM_SIGNER names no function; the message says what is wrong."""
+
+
+def chosen_signer() -> Callable[[], Signer]:
+    """The function that the settings name, which is not called yet. Raises SignerSettingError."""
+    name = settings.KINDMEM_SIGNER
+    try:
+        maker = import_string(name)
+    except ImportError as error:
+        raise SignerSettingError(f"KINDMEM_SIGNER: {error}") from error
+    if not callable(maker):
+        raise SignerSettingError(f"KINDMEM_SIGNER: {name} is no function that gives a signer")
+    made: Callable[[], Signer] = maker
+    return made
+
+
 def signer() -> Signer:
     """The signer that the settings name."""
-    made: Signer = import_string(settings.KINDMEM_SIGNER)()
-    return made
+    return chosen_signer()()
