@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -126,6 +127,27 @@ def test_a_service_that_is_not_reached_is_said_and_fails_nothing(tmp_path: Path,
     assert code == 0
     assert "NOT CHECKED" in words
     assert "ConnectionError: no route" in words
+
+
+def test_a_tool_that_can_not_be_installed_is_said_and_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "audit", tmp_path / ".ci" / "audit")
+    shutil.copy(ROOT / "requirements-audit.lock", tmp_path)
+    # Its python is one whose pip reaches nothing.
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    made = "mkdir -p .venv/audit/bin; cp .venv/bin/python .venv/audit/bin/python"
+    refused = "echo 'No matching distribution found' >&2; exit 1"
+    python.write_text(f'#!/bin/sh\nif [ "$2" = venv ]; then {made}; else {refused}; fi\n')
+    python.chmod(0o755)
+    unset = {name: value for name, value in os.environ.items() if name != "KINDMEM_AUDIT_TOOL"}
+    done = subprocess.run(
+        [str(tmp_path / ".ci" / "audit")], env=unset, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "NOT CHECKED: pip-audit could not be installed" in done.stdout
+    assert "No matching distribution found" in done.stderr
+    assert not (tmp_path / ".venv" / "audit" / "stamp").exists()
 
 
 def test_the_tool_is_installed_by_hash_and_its_lock_names_no_host() -> None:
