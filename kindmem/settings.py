@@ -166,7 +166,9 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "corrections.password_words.KnownWordsValidator"},
+    {"NAME": "corrections.breached_passwords.BreachedPasswordValidator"},
 ]
+KINDMEM_BREACHED_PASSWORDS = env.str("KINDMEM_BREACHED_PASSWORDS", "")  # a sorted file of SHA-1
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bytes; the API counts them itself, per route
 FILE_UPLOAD_HANDLERS: list[str] = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 

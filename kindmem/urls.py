@@ -15,6 +15,7 @@ urlpatterns = [
     path("v1/", include("corrections.api.urls")),
     path("account/password/reset/", account.no_letters),
     path("account/email/", account.no_letters),
+    path("account/sessions/", account.sessions),
     path("account/", include("allauth.urls")),
     path("operator/", operators.urls),
     path("", include("corrections.urls")),

@@ -46,6 +46,8 @@ from memory.tenancy import tenant_context
 log = structlog.get_logger("kindmem.request")
 T = TypeVar("T")
 NO_BODY = Shape(shape({}))
+CALLER = "kindmem_caller"
+"""Where a request keeps who its caller was found to be, for its line in the log."""
 
 
 @dataclass(slots=True)
@@ -138,6 +140,7 @@ class ApiView(APIView):
             route=route,
             status=response.status_code,
             code=code,
+            caller=getattr(request, CALLER, None),
             ms=round(seconds * 1000, 1),
         )
         return response
@@ -258,6 +261,7 @@ def _run(
         """The request with its caller, and the answer that is kept for its key. In a transaction."""
         principal = authenticate(request, idempotency_key=key)
         begun.append(principal)
+        setattr(request, CALLER, principal.writer)
         call = _checked_call(declared, request, path, raw, principal, key)
         if call.digest is None or key is None:
             return call, None

@@ -17,6 +17,8 @@ from memory import admission
 from memory.errors import BadInput
 
 ITEM_MAX_BYTES = 32 << 20
+UNZIPPED_MAX_BYTES = 32 << 30
+"""Of a gzipped file as a whole: a small one may be made to unpack to anything."""
 _CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -57,9 +59,24 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             return
         try:
             with gzip.open(raw) as unzipped:
-                yield unzipped  # type: ignore[misc]  # reads bytes, which is all that is asked of it
+                yield _Bounded(unzipped)  # type: ignore[misc]  # reads bytes, which is all that is asked of it
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise BadInput.at("file", "is gzipped, and is cut off or damaged") from error
+
+
+class _Bounded:
+    """What is read of a gzipped file, up to a bound. Raises BadInput beyond it."""
+
+    def __init__(self, unzipped: gzip.GzipFile) -> None:
+        self._unzipped, self._left = unzipped, UNZIPPED_MAX_BYTES
+
+    def read(self, size: int) -> bytes:
+        data = self._unzipped.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            bound = f"{UNZIPPED_MAX_BYTES >> 20} MiB"
+            raise BadInput.at("file", f"unpacks to more than {bound}; unpack it, and import that")
+        return data
 
 
 def _first_character(file: IO[bytes]) -> tuple[bytes, bytes, int]:

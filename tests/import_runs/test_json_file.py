@@ -149,6 +149,19 @@ def test_a_file_that_breaks_off_says_so_after_what_was_whole(
     assert says in refused.value.issues[0]["message"]
 
 
+def test_a_small_file_that_unpacks_to_too_much_is_not_unpacked_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = b'"' + b"a" * (1 << 19) + b'"\n'
+    monkeypatch.setattr(json_file, "UNZIPPED_MAX_BYTES", 3 << 20)
+    packed = gzip.compress(line * ((4 << 20) // len(line)), mtime=0)
+    with pytest.raises(BadInput) as refused:
+        read(tmp_path / "f", packed)
+    assert "unpacks to more than 3 MiB" in refused.value.issues[0]["message"]
+    fits = gzip.compress(line * ((2 << 20) // len(line)), mtime=0)
+    assert len(read(tmp_path / "f", fits)) == (2 << 20) // len(line)
+
+
 def test_what_came_before_the_break_is_read(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b'[{"n": 1}, {"n": 2}, {"n": ')
