@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -30,13 +31,22 @@ _TEXT_NAMES = ("text", "content", "message", "summary", "value")
 
 
 def badge_of(fact: FactView) -> Badge:
-    if fact.invalidated_at is not None and fact.invalidation_reason != "superseded":
+    if is_over(fact) or (
+        fact.invalidated_at is not None and fact.invalidation_reason != "superseded"
+    ):
         return _BADGES["removed"]
     return _BADGES["stale" if fact.is_stale else fact.trust]
 
 
+def is_over(fact: FactView) -> bool:
+    """Whether reads have stopped by themselves: what is shown of it then, a hold keeps."""
+    return fact.expires_at is not None and fact.expires_at <= timezone.now()
+
+
 def who_reads(fact: FactView) -> str:
     """Who can still use it, in one sentence."""
+    if is_over(fact):
+        return _("No agent reads it any more: its time is over. A legal hold keeps it.")
     if badge_of(fact) is _BADGES["removed"]:
         return _("No agent reads it any more.")
     if fact.is_stale:

@@ -27,12 +27,15 @@ class RuleForm(TypeForm):
 
     keep_days = _days(
         _("Keep for at least, in days"),
-        _("From the first write. Until then nobody can delete it; then it is destroyed."),
+        _(
+            "From the first write. Until then nobody can delete it. It is destroyed then, or after the days below if more."
+        ),
     )
     delete_after_days = _days(
         _("Destroy after, in days"),
         _(
-            "From the first write. Not less than it must be kept. Both empty: no rule of its own, so what is below it decides."
+            "From the first write. Until then it is read, unless somebody deletes it once they may. Not less than it must be "
+            "kept. Both empty: no rule of its own, so what is below it decides."
         ),
     )
     grace_days = forms.IntegerField(

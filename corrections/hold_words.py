@@ -20,6 +20,8 @@ _BADGES = {
 }
 STANDINGS: dict[str, Badge] = {
     "served": Badge("✓", gettext_lazy("In use"), "ok"),
+    "waiting": Badge("?", gettext_lazy("Waits for review"), "warn"),
+    "aside": Badge("∅", gettext_lazy("Taken out of use"), "warn"),
     "ended": Badge("∅", gettext_lazy("Not used any more"), ""),
     "sealed": Badge("‖", gettext_lazy("Sealed copy only"), "held"),
     "gone": Badge("✗", gettext_lazy("Gone"), ""),

@@ -30,7 +30,7 @@ def _days(count: int) -> str:
 def window_words(keep_days: int | None, delete_after_days: int | None) -> str:
     """A rule in one sentence."""
     if keep_days is not None and delete_after_days is not None:
-        return _("kept for at least %(keep)s, destroyed after %(delete)s") % {
+        return _("can't be deleted for %(keep)s; read for %(delete)s, then destroyed") % {
             "keep": _days(keep_days),
             "delete": _days(delete_after_days),
         }

@@ -30,6 +30,7 @@ class RevisionRow:
     of the content's words; keeps_wording: it says what the revision before says.
     verified_at: when it was checked, where that was not with this write.
     waits_because: why a new fact is not served until a person has decided; None when it is.
+    etag, source_version: the validators that a refresh handler answered with this content, and nobody else.
     """
 
     content: SealedContent
@@ -50,6 +51,8 @@ class RevisionRow:
     words: bytes | None = None
     keeps_wording: bool = False
     waits_because: str | None = None
+    etag: str | None = None
+    source_version: str | None = None
 
 
 def trust_of(principal: Principal) -> str:
@@ -246,8 +249,8 @@ def _execute(
         "priority": (source.priority or 0) if source else 0,
         "ttl": source.ttl_seconds if source else None,
         "last_verified_at": source.last_verified_at if source else None,
-        "etag": source.etag if source else None,
-        "source_version": source.source_version if source else None,
+        "etag": row.etag,
+        "source_version": row.source_version,
         "subjects": _subjects_text(row.subjects),
         "subject_kinds": [subject.kind for subject in row.subjects],
         "subject_ids": [subject.id for subject in row.subjects],
@@ -340,6 +343,6 @@ def _view(
         is_kept=is_kept,
         is_held=is_held,
         last_verified_at=checked_at,
-        etag=row.source.etag if row.source else None,
-        source_version=row.source.source_version if row.source else None,
+        etag=row.etag,
+        source_version=row.source_version,
     )

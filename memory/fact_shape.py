@@ -66,7 +66,11 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the ground truth of a cached view lives, and how it is checked. `ttl_seconds` None: it never grows stale."""
+    """Where the ground truth of a cached view lives, and how it is checked. `ttl_seconds` None: it never grows stale.
+
+    `etag`, `source_version`: what its writer says of the content. No handler is told them: by them a source would be asked
+    whether what it never sent still holds.
+    """
 
     kind: str
     strategy: str
@@ -80,7 +84,12 @@ class Source:
 
     def text(self) -> str:
         """What never changes of it; what a refresh moves is stored beside the fact."""
-        freshness = {} if self.ttl_seconds is None else {"ttlSeconds": self.ttl_seconds}
+        writers = {
+            "ttlSeconds": self.ttl_seconds,
+            "etag": self.etag,
+            "sourceVersion": self.source_version,
+        }
+        freshness = {name: value for name, value in writers.items() if value is not None}
         refresh: dict[str, Any] = {"strategy": self.strategy}
         if self.handler is not None:
             refresh["handler"] = self.handler
@@ -98,10 +107,16 @@ class Source:
             kind=said["kind"],
             uri=said.get("uri"),
             ttl_seconds=said["freshness"].get("ttlSeconds"),
+            etag=said["freshness"].get("etag"),
+            source_version=said["freshness"].get("sourceVersion"),
             strategy=said["refresh"]["strategy"],
             handler=said["refresh"].get("handler"),
             priority=said["refresh"].get("priority"),
         )
+
+    def of_other_content(self) -> "Source":
+        """The same source of content that nobody has said a validator of."""
+        return dataclasses.replace(self, etag=None, source_version=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +221,8 @@ class FactView:
     """One revision of a fact, as stored. Texts are canonical JSON; `content_hash` is 32 bytes.
 
     From `expires_at` on the fields are of the fact, not of the revision; freshness and index fields are there for the current
-    revision only. is_kept: its keep window has not ended. is_stale: past its source's time to live.
+    revision only. etag, source_version: what a handler answered. is_kept: its keep window has not ended. is_stale: past its
+    source's time to live.
     """
 
     id: str

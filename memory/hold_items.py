@@ -26,6 +26,7 @@ from memory.hold_naming import (
 )
 from memory.holds import HoldScope, NewHold
 from memory.log_pseudonyms import with_pseudonyms
+from memory.quarantines import is_anything_kept_back
 from memory.records.sealing import keep_undo_copies
 from memory.work import begin_soon
 
@@ -293,8 +294,10 @@ ORDER BY h.released_at, h.id LIMIT 1
 def let_go(tenant_id: UUID, hold_id: UUID) -> Mapping[str, int]:
     """Count down what a released hold kept, and destroy the sealed copies of records that no hold keeps any more.
 
-    Of a large one it is counted what goes, and the worker does it.
+    Of a large one it is counted what goes, and the worker does it. It also rolls back what a hold kept from that.
     """
+    if is_anything_kept_back(tenant_id):
+        begin_soon("finish-holds", tenant_id)
     with connection.cursor() as cursor:
         cursor.execute(_MATCHES, {"tenant": tenant_id, "hold": hold_id})
         facts, records = cursor.fetchone()

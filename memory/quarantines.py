@@ -150,6 +150,35 @@ def last_good_version(tenant_id: UUID, selector: Selector, fact_id: str) -> int 
     return version
 
 
+# Held when they were to be rolled back: out of use, and in no other quarantine.
+_KEPT_BACK = """
+FROM quarantine_item i JOIN fact f ON f.tenant_id = i.tenant_id AND f.id = i.item_id
+WHERE i.tenant_id = %(tenant)s::uuid AND i.kind = 'fact' AND i.outcome = 'held'
+  AND f.review = 'quarantined' AND f.deleted_at IS NULL
+"""
+
+
+def is_anything_kept_back(tenant_id: UUID) -> bool:
+    """Whether a hold keeps, or kept, anything from being rolled back."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT {_KEPT_BACK})", {"tenant": tenant_id})
+        return bool(cursor.fetchone()[0])
+
+
+def free_to_roll_back(tenant_id: UUID, *, limit: int) -> list[tuple[UUID, Suspect]]:
+    """Facts that a hold kept from being rolled back and that no hold keeps now, with their quarantine."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT i.quarantine_id, f.id, f.type, coalesce(f.user_id, f.participant_id) "
+            f"{_KEPT_BACK} AND NOT {FACT_IS_HELD} ORDER BY f.id LIMIT %(limit)s::int",
+            {"tenant": tenant_id, "limit": limit},
+        )
+        return [
+            (quarantine_id, Suspect("fact", fact_id, type, subject_id, is_held=False))
+            for quarantine_id, fact_id, type, subject_id in cursor.fetchall()
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class QuarantineView:
     """A quarantine with its counts. `left`: what no outcome was written for yet."""

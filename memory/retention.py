@@ -123,14 +123,15 @@ Windows = tuple[int | None, int | None]
 class RetentionBasis:
     """Why a fact is kept and until when. `rule`: the highest rung that speaks; `until` None: nothing ends it.
 
-    read_until: from then reads no longer see it; hold_ids: the holds that keep it, whatever else is said. What the lower
-    rungs say, whether they decide or not: own, type_windows, default_windows.
+    read_until: from then reads no longer see it; kept_until: until then nobody deletes it; hold_ids: the holds that keep it,
+    whatever else is said. What the lower rungs say, whether they decide or not: own, type_windows, default_windows.
     """
 
     fact_id: str
     rule: str
     until: datetime | None
     read_until: datetime | None
+    kept_until: datetime | None = None
     hold_ids: Sequence[str] = ()
     unverified_until: datetime | None = None
     own: Retention = field(default_factory=Retention)
@@ -147,7 +148,24 @@ class RetentionBasis:
             return (
                 f"Kept because {holds} it, until {'it is' if count == 1 else 'all are'} released."
             )
-        return f"Kept because {_BECAUSE[self.rule]}{until}."
+        return f"Kept because {_BECAUSE[self.rule]}{until}.{self._what_when}"
+
+    @property
+    def _what_when(self) -> str:
+        """What happens on which of two days, where they differ: from one on it may be deleted, from the other nobody reads it."""
+        kept, read = self.kept_until, self.read_until
+        if self.rule not in _WINDOWS_OF or kept is None or read is None or kept == read:
+            return ""
+        kept_text, read_text = instant_text(kept), instant_text(read)
+        if kept < read:
+            return (
+                f" Until {kept_text} nobody can delete it; it is read until {read_text}, and the next sweep "
+                "then destroys it."
+            )
+        return (
+            f" It is read until {read_text}, and the first sweep after {kept_text} destroys it; until then "
+            "nobody can delete it."
+        )
 
     def wire(self) -> dict[str, Any]:
         said: dict[str, Any] = {
@@ -155,6 +173,7 @@ class RetentionBasis:
             "rule": "legal-hold" if self.hold_ids else self.rule,
             "until": None if self.hold_ids or self.until is None else instant_text(self.until),
             "readUntil": None if self.read_until is None else instant_text(self.read_until),
+            "keptUntil": None if self.kept_until is None else instant_text(self.kept_until),
             "unverifiedUntil": None
             if self.unverified_until is None
             else instant_text(self.unverified_until),
@@ -174,6 +193,8 @@ _BECAUSE = {
     "unverified-window": "nobody has checked it yet; its window is open",
     "none": "no rule ends it",
 }
+
+_WINDOWS_OF = frozenset({"fact-keep-until", "fact-keep-days", "type-policy", "tenant-default"})
 
 _BASIS = f"""
 SELECT f.keep_ends_at, f.expires_at, f.unverified_until, f.deleted_at, r.retention_text,
@@ -241,6 +262,7 @@ def retention_basis(principal: Principal, fact_id: str) -> RetentionBasis:
         rule=rule,
         until=until,
         read_until=deleted if deleted is not None else expires,
+        kept_until=keep_ends if deleted is None else None,
         hold_ids=holds if is_held else (),
         unverified_until=unverified,
         own=own,

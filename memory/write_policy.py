@@ -36,6 +36,12 @@ class WritePolicy:
     tenant_delete_after_days: int | None
     has_webhooks: bool
 
+    @property
+    def keep_days(self) -> int | None:
+        """For how long facts that say nothing of their own are kept: by the type where it says anything, else by the tenant."""
+        type_says = self.type.keep_days is not None or self.type.delete_after_days is not None
+        return self.type.keep_days if type_says else self.tenant_keep_days
+
 
 def write_policy(tenant_id: UUID, type: str) -> WritePolicy:
     """The policy that a write of this type obeys, declared or not."""

@@ -144,7 +144,14 @@ def _kept(visit: Visit, found: Hold) -> dict[str, Any]:
     return {
         "kind": chosen,
         "counts": counts,
-        "kept": [{"one": one, "badge": STANDINGS[one.standing]} for one in shown],
+        "kept": [
+            {
+                "one": one,
+                "badge": STANDINGS[one.standing],
+                "has_page": one.standing in ("served", "ended"),
+            }
+            for one in shown
+        ],
         "older": older,
         "newest": address(request, drop=("after",)) if after else None,
     }

@@ -95,8 +95,6 @@ def _saved(visit: Visit, form: TypeForm, policy: TypePolicy) -> HttpResponse | N
         semantic=given["semantic"],
         embedding_model=given["embedding_model"] or None,
         content_schema=given["content_schema"],
-        keep_days=policy.keep_days,
-        delete_after_days=policy.delete_after_days,
     )
     try:
         with transaction.atomic():

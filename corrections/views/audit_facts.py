@@ -57,7 +57,7 @@ def facts(visit: Visit) -> HttpResponse:
 
 def _is_here(visit: Visit, fact_id: str) -> bool:
     try:
-        fact_revisions(visit.principal, fact_id, limit=1)
+        fact_revisions(visit.principal, fact_id, limit=1, if_kept=True)
     except FactNotFound:
         return False
     return True
@@ -90,7 +90,7 @@ def _position(visit: Visit, bound: dict[str, Any]) -> tuple[str, str] | None:
 @require_http_methods(["GET", "POST"])
 @in_tenant(*GOVERNING)
 def fact(visit: Visit, fact_id: str) -> HttpResponse:
-    current = fact_revisions(visit.principal, fact_id, limit=1)[0]
+    current = fact_revisions(visit.principal, fact_id, limit=1, if_kept=True)[0]
     if visit.request.method != "POST":
         return _page(visit, current, ReasonForm())
     form = ReasonForm(visit.request.POST)
@@ -110,7 +110,9 @@ def _history(visit: Visit, current: FactView) -> Sequence[FactView]:
     """A page of revisions and one more, from the one that the address names."""
     given = visit.request.GET.get("before", "")
     before = int(given) if given.isdecimal() and len(given) <= 9 else None
-    return fact_revisions(visit.principal, current.id, before=before, limit=REVISIONS_A_PAGE + 1)
+    return fact_revisions(
+        visit.principal, current.id, before=before, limit=REVISIONS_A_PAGE + 1, if_kept=True
+    )
 
 
 def _page(visit: Visit, current: FactView, form: ReasonForm, status: int = 200) -> HttpResponse:

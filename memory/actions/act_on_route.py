@@ -40,7 +40,7 @@ from memory.records.ending import (
 )
 from memory.records.guard import check_record_write
 from memory.records.pending import put_off
-from memory.records.person_word import speaks_for
+from memory.records.person_word import waits_for_review
 from memory.records.receipts import (
     Receipt,
     new_number,
@@ -170,13 +170,15 @@ def _with_effect(
     lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
     record = active_record(principal, record.id)
     act = Act(principal, _NAMES[name])
-    if not speaks_for(
+    why = waits_for_review(
         act,
         record.subject_type,
         record.subject_id,
         [form.evidence[1] if form.evidence else None],
         newer_than=record.recorded_at,
-    ):
+        said=form,
+    )
+    if why is not None:
         body = {**form.fields, "reason": form.reason, "evidence": list(form.evidence or ())}
         if "since" in body:
             body["since"] = body["since"].isoformat()
@@ -185,7 +187,7 @@ def _with_effect(
                 Act(principal, "proposed"),
                 name=name,
                 body=body,
-                reason_code="no-word",
+                reason_code=why,
                 record_id=record.id,
                 subject=(record.subject_type, record.subject_id),
                 key=record.key,

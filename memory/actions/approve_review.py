@@ -60,14 +60,18 @@ def _record(principal: Principal, item: ReviewItem, expect: str | None) -> None:
 
 
 def _fact(principal: Principal, item: ReviewItem, expect: str | None) -> None:
+    """Nothing ends with it: who says that they saw something else has looked at something else."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE fact SET review = NULL, review_reason = NULL WHERE tenant_id = %s::uuid AND id = %s::text "
-            "AND review = 'pending' AND deleted_at IS NULL",
+            "AND review = 'pending' AND deleted_at IS NULL RETURNING current_version",
             [principal.tenant_id, item.id],
         )
-        if cursor.rowcount == 0:
-            raise ReviewNotFound
+        row = cursor.fetchone()
+    if row is None:
+        raise ReviewNotFound
+    if expect and expect != str(row[0]):
+        raise FactChanged(fact_id=item.id, current_version=row[0])
     append_governance(
         principal=principal,
         payload={"type": "fact.approved", "factId": item.id, "reason": item.reason},

@@ -9,7 +9,7 @@ from memory.records.acts import Act, Touched, scope_text
 from memory.records.guard import check_record_write
 from memory.records.lineage import Bounds, is_within, lock_parents
 from memory.records.pending import put_off
-from memory.records.person_word import speaks_for
+from memory.records.person_word import waits_for_review
 from memory.records.receipts import Receipt, new_number, undo_deadline, write_receipt
 from memory.records.record import Record
 from memory.records.slot import other_in_slot_of
@@ -51,20 +51,22 @@ def confirm_record(
     lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
     record = active_record(principal, record_id)
     act = Act(principal, "confirmed")
-    if not speaks_for(
+    why = waits_for_review(
         act,
         record.subject_type,
         record.subject_id,
         [evidence[1] if evidence else None],
         newer_than=record.recorded_at,
-    ):
+        said=[evidence, broaden_to, reason],
+    )
+    if why is not None:
         body = {"evidence": list(evidence or ()), "broaden_to": broaden_to}
         return Confirmed(
             pending_id=put_off(
                 Act(principal, "proposed"),
                 name="confirm",
                 body=body,
-                reason_code="no-word",
+                reason_code=why,
                 record_id=record.id,
                 subject=(record.subject_type, record.subject_id),
                 key=record.key,

@@ -28,7 +28,7 @@ from memory.records.correction_target import (
 from memory.records.ending import Undo, supersede
 from memory.records.guard import check_record_write
 from memory.records.pending import put_off
-from memory.records.person_word import speaks_for
+from memory.records.person_word import waits_for_review
 from memory.records.receipts import Receipt, new_number, undo_deadline, write_receipt
 from memory.records.record import Record
 from memory.records.routes import register_unconfigured
@@ -41,7 +41,6 @@ from memory.records.store import (
 from memory.records.superseding import refuse_policy
 from memory.records.upcoming import lock_thing_today, slot_of
 from memory.records.widening import Scope, check_takes_in, is_over, read_scope
-from memory.trust.instructions import reads_like_instruction
 
 _CAPTURED_BY = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9._-]+")
 
@@ -137,24 +136,18 @@ class _Correcting:
         )
 
     def _waits_for(self) -> str | None:
-        """Why it waits for review, if it does. What reads like an instruction waits whoever's word it is said to be."""
-        is_agents = self.act.principal.is_agent
-        if is_agents and reads_like_instruction([self.asked.new_value, self.scope.bindings]):
-            return "instruction"
-        return None if self._has_a_persons_word() else "no-word"
-
-    def _has_a_persons_word(self) -> bool:
-        """A person's own act, or an agent's evidence; widening takes a confirmation of its own."""
+        """Why it waits for review, if it does. Widening takes a confirmation of its own."""
         evidence = self.asked.evidence
         refs = [evidence[1] if evidence else self.asked.context.named("message_ref")]
         if self.asked.broaden:
             refs.append(self.asked.context.named("confirmation_ref"))
-        return speaks_for(
+        return waits_for_review(
             self.act,
             self.subject.type,
             self.subject.id,
             refs,
             newer_than=self.target.recorded_at if self.target is not None else None,
+            said=self.asked,
         )
 
     @property

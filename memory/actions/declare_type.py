@@ -1,8 +1,8 @@
 """Declare what a fact type says about its facts: their searches, embedding model, shape, and how long they stay.
 
-A declaration replaces the one before as a whole. Windows hold for the facts that are there too, except those that say their own:
-their heads are set anew in the same transaction. When searches or model change, the worker brings the facts that are there to it.
-Only an admin declares.
+A declaration replaces the one before as a whole, but for windows that it says nothing of: what is left out destroys nothing.
+Windows hold for the facts that are there too, except those that say their own: their heads are set anew in the same transaction.
+When searches or model change, the worker brings the facts that are there to it. Only an admin declares.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from memory.content_schema import checked_schema
 from memory.embeddings.provider import available_models
 from memory.errors import BadInput, EmbeddingModelUnknown
 from memory.queries.fact_types import COLUMNS, DeclaredType, declared_type_of
+from memory.retention import Windows
 from memory.search.index import model_of
 from memory.type_policy import type_policy
 from memory.work import begin_soon
@@ -25,14 +26,16 @@ MOST_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """`embedding_model` None: the default. `content_schema` None: any content. Windows are in days from the first write."""
+    """`embedding_model` None: the default. `content_schema` None: any content.
+
+    `windows`: keepDays and deleteAfterDays, in days from the first write. None: they stay as they are.
+    """
 
     keyword: bool = True
     semantic: bool = True
     embedding_model: str | None = None
     content_schema: dict[str, Any] | bool | None = None
-    keep_days: int | None = None
-    delete_after_days: int | None = None
+    windows: Windows | None = None
 
 
 _DECLARE = f"""
@@ -42,8 +45,10 @@ VALUES (%(tenant)s::uuid, %(type)s::text, %(keyword)s::bool, %(semantic)s::bool,
         %(keep)s::int, %(delete)s::int, %(writer)s::text)
 ON CONFLICT ON CONSTRAINT fact_type_pkey DO UPDATE
 SET (keyword, semantic, embedding_model, content_schema, keep_days, delete_after_days, updated_by, updated_at)
-  = (excluded.keyword, excluded.semantic, excluded.embedding_model, excluded.content_schema, excluded.keep_days,
-     excluded.delete_after_days, excluded.updated_by, clock_timestamp())
+  = (excluded.keyword, excluded.semantic, excluded.embedding_model, excluded.content_schema,
+     CASE WHEN %(says_windows)s::bool THEN excluded.keep_days ELSE p.keep_days END,
+     CASE WHEN %(says_windows)s::bool THEN excluded.delete_after_days ELSE p.delete_after_days END,
+     excluded.updated_by, clock_timestamp())
 RETURNING {COLUMNS}
 """
 # A type without facts has nothing to look at, but for a write that still follows the declaration before.
@@ -77,7 +82,7 @@ FROM due WHERE f.tenant_id = %(tenant)s::uuid AND f.id = due.id
 def declare_type(*, principal: Principal, type: str, declaration: Declaration) -> DeclaredType:
     """The declared type. Raises PermissionDenied, BadInput, EmbeddingModelUnknown."""
     principal.needs_role("admin", "owner")
-    keep, delete = declaration.keep_days, declaration.delete_after_days
+    keep, delete = declaration.windows or (None, None)
     for name, days in (("keepDays", keep), ("deleteAfterDays", delete)):
         if days is not None and not 1 <= days <= MOST_DAYS:
             raise BadInput.at(f"/retention/{name}", f"must be 1 to {MOST_DAYS}")
@@ -96,13 +101,15 @@ def declare_type(*, principal: Principal, type: str, declaration: Declaration) -
         "schema": None if schema is None else checked_schema(schema),
         "keep": keep,
         "delete": delete,
+        "says_windows": declaration.windows is not None,
         "writer": principal.writer,
     }
     before = type_policy(principal.tenant_id, type)
     with connection.cursor() as cursor:
         cursor.execute(_DECLARE, parameters)
         declared = declared_type_of(cursor.fetchone())
-        cursor.execute(_WINDOWS, parameters)
+        if declaration.windows is not None:
+            cursor.execute(_WINDOWS, parameters)
         now = type_policy(principal.tenant_id, type)
         if (before.keyword, model_of(before)) != (now.keyword, model_of(now)):
             cursor.execute(_REINDEX, parameters)

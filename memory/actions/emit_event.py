@@ -17,6 +17,7 @@ from memory.records.acts import Act, ended
 from memory.records.bindings import check_scalars
 from memory.records.ending import expire
 from memory.records.guard import record_guard
+from memory.trust.instructions import reads_like_instruction
 
 _LISTENING = """
 SELECT r.id FROM record_listener l JOIN memory_record r ON r.tenant_id = l.tenant_id AND r.id = l.record_id
@@ -59,7 +60,14 @@ def emit_event(*, principal: Principal, type: str, bindings: Mapping[str, Any]) 
         listening = [row[0] for row in cursor.fetchall()]
     endings = expire(principal.tenant_id, listening, act.at) if listening else []
     ids = [one.id for one in endings]
-    entry = act.log(reason="event", event=type, recordIds=ids, recordCount=len(ids))
+    entry = act.log(reason="event", **_named(act, type), recordIds=ids, recordCount=len(ids))
     if endings:
         act.keep(ended(endings, "expired"), entry, reason_code="event")
     return [one.id for one in endings if one.review is None and one.is_readable_by(principal)]
+
+
+def _named(act: Act, type: str) -> dict[str, str | None]:
+    """The event as the log names it. An agent's name for it that reads like an instruction is kept from who reads the log."""
+    if act.principal.is_agent and reads_like_instruction(type):
+        return {"eventDigest": act.digest(type)}
+    return {"event": type}

@@ -1,10 +1,17 @@
-"""Go on with large holds: count in what one names, let go what a released one kept; batch by batch, from wherever it is."""
+"""Go on with holds: count in what a large one names, let go what a released one kept, and roll back what it kept from that;
+batch by batch, from wherever it is.
+"""
 
 import time
+from typing import Final
 
 from memory.access import Principal
+from memory.actions.roll_back_quarantine import roll_back_freed
 from memory.hold_items import BATCH, let_go_more, take_in_more
 from memory.tenancy import tenant_context
+
+ROLLED_BACK_A_TURN: Final = 20
+"""Facts, each with a vector to make."""
 
 
 def finish_holds(
@@ -19,4 +26,4 @@ def finish_holds(
             with tenant_context(principal.tenant_id):
                 if not step(principal, limit=batch):
                     break
-    return False
+    return roll_back_freed(principal=principal, most=ROLLED_BACK_A_TURN)

@@ -16,7 +16,7 @@ from memory.records.acts import Act, Touched, scope_of
 from memory.records.ending import Ending, Undo, forget
 from memory.records.guard import check_record_write
 from memory.records.pending import put_off
-from memory.records.person_word import speaks_for
+from memory.records.person_word import waits_for_review
 from memory.records.receipts import (
     Receipt,
     latest_receipt,
@@ -73,19 +73,21 @@ def forget_record(
     if record.status == "deleted":
         return _again(principal, record)
     act = Act(principal, "forgotten")
-    if not speaks_for(
+    why = waits_for_review(
         act,
         record.subject_type,
         record.subject_id,
         [evidence[1] if evidence else None],
         newer_than=record.recorded_at,
-    ):
+        said=[evidence, reason],
+    )
+    if why is not None:
         return ForgottenRecord(
             pending_id=put_off(
                 Act(principal, "proposed"),
                 name="forget",
                 body={"reason": reason, "evidence": list(evidence or ())},
-                reason_code="no-word",
+                reason_code=why,
                 record_id=record.id,
                 subject=(record.subject_type, record.subject_id),
                 key=record.key,

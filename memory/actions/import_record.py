@@ -14,7 +14,7 @@ from django.db import connection
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.actions.remember import remember
-from memory.errors import Forgotten, IdReused
+from memory.errors import Forgotten, IdReused, InvariantViolated
 from memory.hold_items import insert_hold, keep_records
 from memory.holds import REVIEW_AFTER_DAYS, HoldScope, NewHold
 from memory.ids import new_id
@@ -38,6 +38,7 @@ from memory.records.store import (
     update_records,
 )
 from memory.records.upcoming import lock_thing_today, slot_of
+from memory.trust.instructions import reads_like_instruction
 
 _HOLDS = UUID("6f0d3a5e-6b0b-5c6e-9d1c-2f3c7a1b9e44")
 """Names the holds that an import places after those they stand for, so that one is placed once."""
@@ -186,7 +187,14 @@ def _trust(line: RecordLine) -> str:
 
 
 def _ended(principal: Principal, line: RecordLine) -> Imported:
-    """As history: read by its id and in the history of what replaced it, served by nothing."""
+    """As history: read by its id and in the history of what replaced it, served by nothing.
+
+    History waits for nobody, so a guess that no person stands for gives no orders there. A tombstone is kept whatever it says:
+    that something was forgotten weighs more.
+    """
+    is_guess = line.status != "deleted" and _is_hearsay(principal, line.draft)
+    if is_guess and reads_like_instruction(line):
+        raise InvariantViolated(invariant="history-gives-no-orders")
     draft, act = line.draft, Act(principal, "imported")
     record_id = str(draft.id)
     lock_lineage(act.tenant_id, record_id, draft.derived_from)

@@ -7,7 +7,6 @@ is written within the time that is left, a vector that would take longer is left
 is changing is left to them.
 """
 
-import dataclasses
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -146,6 +145,7 @@ def _settle(server: Principal, fact: FactView, found: Found, deadline: float) ->
             with _writing(server.tenant_id, deadline):
                 _write_found(server, fact, found, deadline)
         elif isinstance(found, Unchanged):
+            _check_validators(found)
             with _writing(server.tenant_id, deadline):
                 _note_unchanged(server, fact, found.etag, found.source_version)
     except admission.BadInput:
@@ -167,9 +167,15 @@ def _settle(server: Principal, fact: FactView, found: Found, deadline: float) ->
 
 def _brings_orders(fact: FactView, found: Fetched) -> bool:
     """Whether it reads like an instruction to an agent, and what a person or program wrote there does not."""
-    return reads_like_instruction(found.content) and not (
+    return reads_like_instruction(found) and not (
         fact.content_text is not None and reads_like_instruction(json.loads(fact.content_text))
     )
+
+
+def _check_validators(found: Fetched | Unchanged) -> None:
+    """Validators go out with the fact, so they may tell nobody what to do, whatever the fact says. Raises RefreshError."""
+    if reads_like_instruction([found.etag, found.source_version]):
+        raise RefreshError(BRINGS_ORDERS)
 
 
 @contextmanager
@@ -205,6 +211,7 @@ def _write_found(
 ) -> None:
     """Raises admission.BadInput, RefreshError, and what a write raises."""
     content = seal(admission.admit_value(found.content))
+    _check_validators(found)
     if content.hash == looked_after.content_hash:
         _note_unchanged(server, looked_after, found.etag, found.source_version)
         return
@@ -250,7 +257,9 @@ def _next_row(
     return RevisionRow(
         content=content,
         retention=replaced.retention,
-        source=dataclasses.replace(source, etag=found.etag, source_version=found.source_version),
+        source=source.of_other_content(),
+        etag=found.etag,
+        source_version=found.source_version,
         causes=(cause_id,),
         subjects=replaced.subjects,
         valid_from=replaced.valid_from,

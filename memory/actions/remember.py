@@ -249,7 +249,7 @@ class _Remembering:
         draft = self.draft
         if self.act.principal.is_agent and "org" in (draft.subject_type, draft.level):
             return "wide"
-        if reads_like_instruction([draft.value, draft.bindings]):
+        if reads_like_instruction(draft):
             return "instruction"
         if shadows_a_policy(self.act.tenant_id, draft):
             return "contradicts-a-policy"
@@ -287,7 +287,6 @@ class _Remembering:
             would_supersede=[one.id for one in would_end] or None,
         )
         act = replace(self.act, name="proposed")
-        register_unconfigured(act.principal, new.route, act.at)
         entry = act.log(recordId=record_id, reason=why)
         insert_record(act.tenant_id, new, language=act.principal.search_language)
         act.keep([_made(new, None)], entry, reason_code=why)

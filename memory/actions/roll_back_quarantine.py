@@ -1,7 +1,7 @@
 """Roll a quarantine back: what it took out of use ends, and what those writes superseded is served again.
 
 In batches, each thing by itself: called again it goes on where it stopped. A held record is sealed as when it is forgotten; a
-held fact stays as it is, out of use.
+held fact stays as it is, out of use, until no hold keeps it any more: then it is rolled back too.
 """
 
 import json
@@ -23,6 +23,7 @@ from memory.quarantines import (
     QuarantineView,
     Suspect,
     find_quarantine,
+    free_to_roll_back,
     last_good_version,
     mark_items,
     mark_quarantine,
@@ -32,7 +33,7 @@ from memory.queries.facts import fact_version
 from memory.records.acts import Act, Touched, ended, scope_of
 from memory.records.rejecting import discard
 from memory.records.restoring import restore_superseded
-from memory.records.store import find_record, lock_thing
+from memory.records.store import find_record, lock_thing, update_records
 from memory.tenancy import tenant_context
 from memory.write_policy import write_policy
 
@@ -67,6 +68,19 @@ def roll_back_quarantine(
         return find_quarantine(principal.tenant_id, quarantine_id)
 
 
+def roll_back_freed(*, principal: Principal, most: int = MOST_AT_ONCE) -> bool:
+    """Roll back facts that a hold kept from it and no hold keeps now; whether there may be more.
+
+    Opens its own transactions; call it outside any.
+    """
+    with tenant_context(principal.tenant_id):
+        freed = free_to_roll_back(principal.tenant_id, limit=most)
+    for quarantine_id, one in freed:
+        with tenant_context(principal.tenant_id):
+            _roll_back(principal, find_quarantine(principal.tenant_id, str(quarantine_id)), one)
+    return len(freed) == most
+
+
 def _roll_back(principal: Principal, view: QuarantineView, one: Suspect) -> None:
     if one.kind == "record":
         _record(principal, view, one.id)
@@ -93,6 +107,9 @@ def _record(principal: Principal, view: QuarantineView, record_id: str) -> None:
         return
     endings = discard(tenant_id, [record_id], act.at, reason="rolled-back")
     restored = restore_superseded(act, view.names, record)
+    # It was served once: its tombstone is read like any other's. What only waited stays unseen.
+    seen = [one.id for one in endings if one.review == "quarantined"]
+    update_records(tenant_id, seen, act.at, review=None, review_reason=None)
     entry = act.log(
         recordId=record_id,
         quarantineId=str(view.id),

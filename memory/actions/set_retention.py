@@ -3,6 +3,7 @@
 Windows hold for the facts that are there too, and are set anew in the same transaction. What it would do is simulated first.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -39,6 +40,15 @@ class RetentionSettings:
         if keep is not None and delete is not None and delete < keep:
             raise BadInput.at("/deleteAfterDays", "must not be less than keepDays")
 
+    def with_what_is_said(self, said: Mapping[str, Any]) -> "RetentionSettings":
+        """These, but for what is said, as it is named on the wire; a window that is said to be None is none."""
+        return RetentionSettings(
+            keep_days=said.get("keepDays", self.keep_days),
+            delete_after_days=said.get("deleteAfterDays", self.delete_after_days),
+            grace_days=said.get("graceDays", self.grace_days),
+            sweep_is_off=said.get("sweepIsOff", self.sweep_is_off),
+        )
+
     def windows(self) -> dict[str, int]:
         """Its windows as they are named on the wire; one that is not set is left out."""
         said = {"keepDays": self.keep_days, "deleteAfterDays": self.delete_after_days}
@@ -62,6 +72,18 @@ def retention_settings(tenant_id: UUID) -> RetentionSettings:
             [tenant_id],
         )
         return RetentionSettings(*cursor.fetchone())
+
+
+def change_retention(*, principal: Principal, said: Mapping[str, Any]) -> RetentionSettings:
+    """The settings, in force: what is left out stays as it is. Raises PermissionDenied, BadInput."""
+    principal.needs_role("admin", "owner")
+    with connection.cursor() as cursor:
+        # Two changes at once: the second is of what the first made.
+        cursor.execute(
+            "SELECT FROM tenant WHERE id = %s::uuid FOR NO KEY UPDATE", [principal.tenant_id]
+        )
+    settings = retention_settings(principal.tenant_id).with_what_is_said(said)
+    return set_retention(principal=principal, settings=settings)
 
 
 def set_retention(*, principal: Principal, settings: RetentionSettings) -> RetentionSettings:

@@ -16,15 +16,18 @@ from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
 from memory.fact_shape import FactChange, FactView, SealedContent, seal
 from memory.instants import instant_text
+from memory.records import clock
 from memory.search.index import IndexPlan
 from memory.trust.facts import (
     Waiting,
     is_a_persons,
     is_against_a_person,
+    kept_within,
     put_off_for_review,
     waits_because,
 )
 from memory.webhooks.events import tell
+from memory.write_policy import WritePolicy
 
 _AGAINST = "contradicts-a-person"
 
@@ -45,7 +48,7 @@ def supersede_fact(
         check_may_place_hold(principal)
     content = seal(change.content)
     check_content(seen.type, policy.schema_text, change.content)
-    why = waits_because(principal, seen.scope, change.content, change.subjects or ())
+    why = waits_because(principal, seen.scope, change)
     if why is None and is_against_a_person(principal, seen, change, content):
         why = _AGAINST
     if why is not None:
@@ -62,7 +65,7 @@ def supersede_fact(
     fact = insert_revision(
         principal=principal,
         replaced=replaced,
-        row=_next_row(principal, replaced, change, content, plan),
+        row=_next_row(principal, replaced, change, content, plan, policy),
         policy=policy,
     )
     if principal.is_agent:
@@ -89,15 +92,23 @@ def _next_row(
     change: FactChange,
     content: SealedContent,
     plan: IndexPlan | None,
+    policy: WritePolicy,
 ) -> RevisionRow:
     kind, writer = attribution_of(principal)
+    retention = replaced.retention
+    if change.retention is not None:
+        retention = kept_within(
+            principal,
+            change.retention.after(retention),
+            policy,
+            now=clock.now(),
+            replaced=replaced,
+        )
     row = RevisionRow(
         content=content,
-        retention=change.retention.after(replaced.retention)
-        if change.retention
-        else replaced.retention,
+        retention=retention,
         # A source that is kept starts anew: its validators were of the old content.
-        source=change.source or replaced.source,
+        source=change.source or (replaced.source and replaced.source.of_other_content()),
         causes=change.causes,
         subjects=replaced.subjects if change.subjects is None else change.subjects,
         valid_from=change.valid_from or replaced.valid_from,

@@ -17,8 +17,9 @@ from memory.fact_shape import FactDraft, FactView, Source, seal_draft
 from memory.ids import is_addressable, new_text_id
 from memory.instants import CLOCKS_APART
 from memory.log_entry import ABSENT
+from memory.records import clock
 from memory.search.index import EMBED_WITHIN_SECONDS, IndexPlan, prepare, write_index
-from memory.trust.facts import Waiting, waits_because
+from memory.trust.facts import Waiting, kept_within, waits_because
 from memory.write_policy import WritePolicy, write_policy
 
 
@@ -45,7 +46,7 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView | Waiting:
     kind, writer = attribution_of(principal)
     row = RevisionRow(
         content=content,
-        retention=draft.retention,
+        retention=kept_within(principal, draft.retention, policy, now=clock.now()),
         source=draft.source,
         causes=draft.causes,
         subjects=draft.subjects,
@@ -56,7 +57,7 @@ def write_fact(*, principal: Principal, draft: FactDraft) -> FactView | Waiting:
         attributed_kind=kind,
         attributed_id=writer,
         words=plan.words if plan else None,
-        waits_because=waits_because(principal, scope, draft.content, draft.subjects),
+        waits_because=waits_because(principal, scope, draft),
     )
     fact = insert_fact(
         principal=principal,

@@ -1,7 +1,8 @@
 """Reading facts: one, a revision, as of a time, the history, a page; all under the read guard, all bounded.
 
 Live is: not deleted, not past `expires_at`, not awaiting review. A current read sees live facts only. History (`version`,
-`as_of`, revisions) also sees deleted ones, until the sweep; nothing sees a fact past its expiry or one awaiting review.
+`as_of`, revisions) also sees deleted ones, until the sweep; nothing sees one awaiting review, or a fact past its expiry, but
+that those who govern see what a hold keeps, since somebody has to know what that is.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from django.db import connection
 from memory.access import Principal, Scope, read_guard
 from memory.errors import FactNotFound
 from memory.fact_shape import FactView
+from memory.hold_naming import FACT_IS_HELD
 from memory.search.visible import COLUMN_OF_SCOPE_KEY
 
 MOST_REVISIONS = 1000
@@ -40,6 +42,7 @@ LEFT JOIN fact_embedding e ON e.tenant_id = r.tenant_id AND e.fact_id = r.fact_i
 LEFT JOIN embedding_task t ON t.tenant_id = r.tenant_id AND t.fact_id = r.fact_id AND r.invalidated_at IS NULL
 """
 READABLE = "f.review IS NULL AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())"
+KEPT = f"f.review IS NULL AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp() OR {FACT_IS_HELD})"
 LIVE = f"f.deleted_at IS NULL AND {READABLE}"
 AS_OF = "r.recorded_at <= %(as_of)s::timestamptz AND (r.invalidated_at IS NULL OR r.invalidated_at > %(as_of)s::timestamptz)"
 
@@ -82,15 +85,24 @@ def fact_as_of(principal: Principal, fact_id: str, as_of: datetime) -> FactView:
 
 
 def fact_revisions(
-    principal: Principal, fact_id: str, *, before: int | None = None, limit: int = MOST_REVISIONS
+    principal: Principal,
+    fact_id: str,
+    *,
+    before: int | None = None,
+    limit: int = MOST_REVISIONS,
+    if_kept: bool = False,
 ) -> list[FactView]:
-    """The fact's revisions, newest first, those before a version, at most `limit`. Raises FactNotFound."""
+    """The fact's revisions, newest first, those before a version, at most `limit`. Raises FactNotFound.
+
+    if_kept: past its expiry too while a hold keeps it, for a caller who governs.
+    """
+    readable = KEPT if if_kept and principal.role in ("admin", "owner", "auditor") else READABLE
     guard, parameters = read_guard(principal, "f")
     earlier = "" if before is None else " AND r.version < %(before)s::int"
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {COLUMNS} FROM fact f {JOINS} "
-            f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {READABLE} AND {guard}{earlier} "
+            f"WHERE f.tenant_id = %(tenant)s::uuid AND f.id = %(id)s::text AND {readable} AND {guard}{earlier} "
             "ORDER BY r.version DESC LIMIT %(most)s::int",
             {
                 "tenant": principal.tenant_id,

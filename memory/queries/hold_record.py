@@ -20,8 +20,8 @@ Kind = Literal["fact", "record"]
 class Kept:
     """One fact or record that a hold keeps, or kept.
 
-    `name`: type or key, None once it is gone; `about`: a record's subject; `standing`: served, ended, sealed or gone;
-    `others`: how many other holds keep it now.
+    `name`: type or key, None once it is gone; `about`: a record's subject; `others`: how many other holds keep it now.
+    `standing`: served; waiting for review, or set aside by a complaint or a quarantine; ended, sealed or gone.
     """
 
     id: str
@@ -29,13 +29,14 @@ class Kept:
     added_at: datetime
     name: str | None
     about: str | None
-    standing: Literal["served", "ended", "sealed", "gone"]
+    standing: Literal["served", "waiting", "aside", "ended", "sealed", "gone"]
     others: int
 
 
 _FACTS = """
 SELECT i.item_id, i.is_later, i.added_at, f.type, NULL,
-       CASE WHEN f.id IS NULL THEN 'gone' WHEN f.deleted_at IS NOT NULL OR f.expires_at <= now() THEN 'ended' ELSE 'served' END,
+       CASE WHEN f.id IS NULL THEN 'gone' WHEN f.deleted_at IS NOT NULL OR f.expires_at <= now() THEN 'ended'
+            WHEN f.review = 'pending' THEN 'waiting' WHEN f.review IS NOT NULL THEN 'aside' ELSE 'served' END,
        greatest(0, coalesce(f.hold_count, 0) - %(own)s::int)
 FROM hold_item i LEFT JOIN fact f ON f.tenant_id = i.tenant_id AND f.id = i.item_id
 """
@@ -44,7 +45,7 @@ SELECT i.item_id, i.is_later, i.added_at, m.key, m.subject_id,
        CASE WHEN m.id IS NULL THEN 'gone'
             WHEN EXISTS (SELECT FROM sealed_copy s WHERE s.tenant_id = m.tenant_id AND s.record_id = m.id AND s.purpose = 'hold')
             THEN 'sealed' WHEN m.status = 'deleted' THEN 'gone' WHEN m.status <> 'active' OR {is_over("m")} THEN 'ended'
-            ELSE 'served' END,
+            WHEN m.review = 'pending' THEN 'waiting' WHEN m.review IS NOT NULL THEN 'aside' ELSE 'served' END,
        greatest(0, coalesce(m.hold_count, 0) - %(own)s::int)
 FROM hold_item i LEFT JOIN memory_record m ON m.tenant_id = i.tenant_id AND m.id = i.item_id
 """

@@ -20,6 +20,7 @@ from memory.records.acts import Act, Touched, ended, scope_of, scope_text
 from memory.records.ending import Ending, supersede
 from memory.records.lineage import Bounds, bounded, lock_parents, tighten_descendants
 from memory.records.record import Record
+from memory.records.routes import register_unconfigured
 from memory.records.rules import bygones
 from memory.records.store import bindings_hash, find_record, update_records
 from memory.records.superseding import refuse_policy
@@ -49,6 +50,7 @@ def admit_record(act: Act, item: ReviewItem, record: Record, expect: str | None)
     if {*(one.id for one in targets), *(one.id for one in others)} & set(record.derived_from):
         # It would outlive what it was derived from.
         raise InvariantViolated(invariant="I10")
+    register_unconfigured(act.principal, record.route, act.at)
     _link(act.tenant_id, record.id, [one.id for one in targets], act.at)
     update_records(
         act.tenant_id,

@@ -1,8 +1,8 @@
 """The ways in which a text may be read: what a model would make of it, however it was disguised.
 
 The plain reading is folded (compatibility forms, case, accents of Latin letters, look-alike letters, invisible and bidi
-characters). Others are added only where the text gives a reason: letters set apart, digits for letters, a right-to-left
-override, an encoding that decodes to text. Everything is bounded by the length of the text.
+characters). Others are added only where the text gives a reason: letters set apart, words run together as in an id, digits for
+letters, a right-to-left override, an encoding that decodes to text. Everything is bounded by the length of the text.
 """
 
 import base64
@@ -32,6 +32,11 @@ _WORD = re.compile(r"\w+")
 _APART = re.compile(r"(?:\w[ ._\-*]){6,}\w")
 _LETTERS = re.compile(r"(?:\w[ ._\-*])+\w")
 _BETWEEN_LETTERS = re.compile(r"(?<=\w)[ ._\-*](?=\w)")
+# Words as in an id, a key or a path: three or more, with signs between them, or a capital letter at the start of each.
+_RUN_ON = re.compile(r"(?<![^\W_])(?=[^\W\d_])[^\W_]++(?:[-_./:+~|,;=#\\]++[^\W_]++){2,}")
+_SIGNS = re.compile(r"[-_./:+~|,;=#\\]+")
+_HUMPED = re.compile(r"(?<![A-Za-z])[A-Za-z][a-z]++(?:[A-Z][a-z]++){2,}")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MIXED = re.compile(r"\b(?=\w{0,40}[a-z])(?=\w{0,40}[0-9])\w+")
 _OVERRIDES = re.compile("[\u202d\u202e\u2066\u2067]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
@@ -58,6 +63,8 @@ def readings(text: str) -> Iterator[str]:
     yield plain
     if _APART.search(plain):
         yield _closed_up(text)
+    if _RUN_ON.search(plain) or _HUMPED.search(text):
+        yield _in_words(text)
     if _MIXED.search(plain):
         leet = _MIXED.sub(lambda found: found[0].translate(_LEET), plain)
         if leet != plain:
@@ -118,6 +125,12 @@ def _closed_up(text: str) -> str:
         for one in re.split(r"\s{2,}", text)
     ]
     return folded(" ".join(words))
+
+
+def _in_words(text: str) -> str:
+    """Words that were run together, apart."""
+    humps = _HUMPED.sub(lambda found: _HUMP.sub(" ", found[0]), text)
+    return _RUN_ON.sub(lambda found: _SIGNS.sub(" ", found[0]), folded(humps))
 
 
 def _joined(found: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
 """Reading a stale view: its handler runs first, in bounded time, and what is not refreshed is said to be stale."""
 
+import dataclasses
 import threading
 import time
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import connection
 from memory.binding import ListFactsInput, MemoryBinding, Ok, SearchByKeywordInput
 from memory.refresh import registry
 from memory.refresh.handler import Fetched, RefreshRequest, Unchanged
-from memory.refresh.look import AT_ONCE, Failed, look_at_all
+from memory.refresh.look import AT_ONCE, OF_ONE_SOURCE, OF_ONE_TENANT, Failed, look_at_all
 from tests.builders import ApiClient, TenantKit
 from tests.facts.shapes import FACTS, at, written
 from tests.facts.sources import Source, freshness_meta, view
@@ -232,6 +233,10 @@ def test_a_change_while_a_source_is_looked_at_is_not_lost(
 _REQUEST = RefreshRequest("acme", "f", "note", "http-api", None, None, None, frozenset())
 
 
+def _of(tenant: str, host: str) -> RefreshRequest:
+    return dataclasses.replace(_REQUEST, tenant=tenant, uri=f"https://{host}/x")
+
+
 def test_hanging_handlers_take_their_places_and_never_more() -> None:
     gate = threading.Event()
 
@@ -240,12 +245,36 @@ def test_hanging_handlers_take_their_places_and_never_more() -> None:
         return Unchanged()
 
     started = time.monotonic()
-    hung = look_at_all([(hangs, _REQUEST)] * AT_ONCE, seconds=0.2)
+    everywhere = [(hangs, _of(f"t{n}", "crm")) for n in range(AT_ONCE)]
+    hung = look_at_all(everywhere, seconds=0.2)
     assert hung == [Failed("refresh-timeout")] * AT_ONCE
     assert look_at_all([(hangs, _REQUEST)], seconds=0.05) == [Failed("refresh-busy")]
     assert time.monotonic() - started < 2
     gate.set()
     assert look_at_all([(hangs, _REQUEST)], seconds=5) == [Unchanged()]
+
+
+def test_what_hangs_leaves_places_for_other_sources_and_for_other_tenants() -> None:
+    gate = threading.Event()
+
+    def hangs(request: RefreshRequest, seconds: float) -> Unchanged:
+        gate.wait(20)
+        return Unchanged()
+
+    def answers(request: RefreshRequest, seconds: float) -> Unchanged:
+        return Unchanged("e")
+
+    ours, theirs = _of("acme", "hung.example"), _of("globex", "hung.example")
+    asked = [(hangs, ours)] * (OF_ONE_SOURCE + 1)
+    found = look_at_all([*asked, (answers, _of("acme", "crm.example"))], seconds=0.2)
+    timeouts = [Failed("refresh-timeout")] * OF_ONE_SOURCE
+    assert found == [*timeouts, Failed("refresh-busy"), Unchanged("e")]
+    more = [(hangs, _of("acme", f"{n}.example")) for n in range(OF_ONE_TENANT)]
+    found = look_at_all([*more, (answers, theirs)], seconds=0.2)
+    assert found.count(Failed("refresh-busy")) == OF_ONE_SOURCE
+    assert found[-1] == Unchanged("e")
+    gate.set()
+    assert look_at_all([(hangs, ours)] * (OF_ONE_SOURCE + 3), seconds=5) == [Unchanged()] * 7
 
 
 def test_handlers_come_from_installed_packages_by_their_entry_point(

@@ -145,7 +145,9 @@ def test_a_new_type_policy_holds_for_the_facts_that_are_there(
         None,
     ]
     assert refusal(app.delete(at(plain))) == (409, "retention-violation")
-    admin.put("/v1/memory/types/note", {})
+    admin.put("/v1/memory/types/note", {"keyword": False})
+    assert windows(app.get(at(plain)).json()) == 90
+    admin.put("/v1/memory/types/note", {"retention": {}})
     assert windows(app.get(at(plain)).json()) is None
     assert app.delete(at(plain)).status_code == 200
 
@@ -173,6 +175,27 @@ def test_an_agent_does_not_shorten_a_keep_window_that_runs(
         app.post(at(fact, "/supersede"), {"content": 1, "retention": {"keepDays": 1}}).status_code
         == 200
     )
+
+
+def test_an_agents_word_keeps_nothing_longer_than_it_is_read_unchecked_or_policy_keeps_it(
+    app: ApiClient, agent: ApiClient, admin: ApiClient
+) -> None:
+    fact = written(agent, retention={"keepUntil": "2100-01-01T00:00:00Z"})
+    in_all = moment(fact["retention"]["keepUntil"]) - datetime.now(UTC)
+    assert timedelta(days=29) < in_all <= timedelta(days=30)
+    assert written(agent, retention={"keepDays": 36_500})["retention"] == {"keepDays": 30}
+    assert written(agent, retention={"keepDays": 3})["retention"] == {"keepDays": 3}
+    longer = {"content": 1, "retention": {"keepUntil": "2100-01-01T00:00:00Z"}}
+    changed = agent.post(at(fact, "/supersede"), longer).json()
+    later = moment(changed["retention"]["keepUntil"]) - moment(fact["expiresAt"])
+    assert later < timedelta(seconds=5)
+    admin.put("/v1/memory/types/note", {"retention": {"keepDays": 90}})
+    kept = written(agent, retention={"keepDays": 300})
+    assert kept["retention"] == {"keepDays": 90}
+    # What a program says stands, also when an agent says it once more.
+    theirs = written(app, retention={"keepUntil": "2100-01-01T00:00:00Z"})
+    same = agent.post(at(theirs, "/supersede"), longer).json()
+    assert same["retention"] == theirs["retention"]
 
 
 def test_a_hold_opened_on_a_fact_refuses_what_would_change_or_remove_it(

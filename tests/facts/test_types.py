@@ -20,7 +20,9 @@ SEAT = {
 }
 
 
-def test_a_declaration_is_replaced_as_a_whole(admin: ApiClient) -> None:
+def test_a_declaration_is_replaced_as_a_whole_but_for_windows_that_it_leaves_out(
+    admin: ApiClient,
+) -> None:
     first = admin.put(
         f"{TYPES}/note", {"semantic": False, "contentSchema": SEAT, "retention": {"keepDays": 3}}
     )
@@ -32,8 +34,12 @@ def test_a_declaration_is_replaced_as_a_whole(admin: ApiClient) -> None:
     assert body["updatedBy"].startswith("service:")
     assert admin.get(f"{TYPES}/note").json() == body
     second = admin.put(f"{TYPES}/note", {}).json()
-    assert not {"contentSchema", "retention", "embeddingModel"} & second.keys()
+    assert not {"contentSchema", "embeddingModel"} & second.keys()
     assert (second["semantic"], second["createdAt"]) == (True, body["createdAt"])
+    assert second["retention"] == {"keepDays": 3}
+    third = admin.put(f"{TYPES}/note", {"retention": {"deleteAfterDays": 5}}).json()
+    assert third["retention"] == {"deleteAfterDays": 5}
+    assert "retention" not in admin.put(f"{TYPES}/note", {"retention": {}}).json()
 
 
 def test_types_are_listed_by_name_in_pages(admin: ApiClient) -> None:
@@ -191,3 +197,18 @@ def test_an_operator_declares_a_type(acme: TenantKit, app: ApiClient, tmp_path: 
     assert (said["contentSchema"], said["retention"]) == (SEAT, {"keepDays": 4})
     assert said["updatedBy"] == "service:operator"
     assert refusal(app.post(FACTS, PLAIN)) == (422, "content-schema-violated")
+
+
+def test_an_operators_declaration_drops_no_window_that_it_says_nothing_of(acme: TenantKit) -> None:
+    def declared(*words: str) -> Any:
+        out = StringIO()
+        call_command("declare_type", "acme", "note", *words, "--json", stdout=out)
+        return json.loads(out.getvalue()).get("retention")
+
+    assert declared("--keep-days", "4", "--delete-after-days", "9") == {
+        "keepDays": 4,
+        "deleteAfterDays": 9,
+    }
+    assert declared("--no-semantic") == {"keepDays": 4, "deleteAfterDays": 9}
+    assert declared("--keep-days", "5") == {"keepDays": 5}
+    assert declared("--no-retention") is None

@@ -306,6 +306,27 @@ def test_holds_over_http(acme: TenantKit) -> None:
     refusal(acme.client("agent").get(HOLDS), 403, "permission-denied")
 
 
+def test_what_a_change_of_retention_leaves_out_stays_as_it_is(acme: TenantKit) -> None:
+    admin, base = acme.client("admin"), "/v1/memory/retention"
+    whole = {"keepDays": 5, "deleteAfterDays": 9, "graceDays": 2, "sweepIsOff": True}
+    assert body_of(admin.put(base, whole), 200) == whole
+    assert body_of(admin.put(base, {}), 200) == whole
+    for change in ({"keepDays": 6}, {"graceDays": 3}, {"deleteAfterDays": 20}):
+        whole |= change
+        assert body_of(admin.put(base, change), 200) == whole
+    refusal(admin.put(base, {"deleteAfterDays": 4}), 400, "bad-input")
+    write(acme)
+    unchanged = body_of(admin.post(f"{base}/simulate", {}), 200)
+    assert (unchanged["facts"], unchanged["changed"]) == (1, 0)
+    assert body_of(admin.post(f"{base}/simulate", {"keepDays": None}), 200)["changed"] == 1
+    without = body_of(admin.put(base, {"keepDays": None, "deleteAfterDays": None}), 200)
+    assert without == {"graceDays": 3, "sweepIsOff": True}
+    assert body_of(admin.put(base, {"sweepIsOff": False}), 200) == {
+        "graceDays": 3,
+        "sweepIsOff": False,
+    }
+
+
 def test_retention_over_http_is_simulated_set_explained_and_listed(acme: TenantKit) -> None:
     admin = acme.client("admin")
     fact = write(acme)
@@ -321,6 +342,6 @@ def test_retention_over_http_is_simulated_set_explained_and_listed(acme: TenantK
     )
     sweep(acme, dry_run=True)
     assert body_of(admin.get(f"{base}/sweeps"), 200)["data"][0]["dryRun"] is True
-    body_of(admin.put(base, {}), 200)
+    body_of(admin.put(base, {"keepDays": None}), 200)
     delete(acme, fact.id)
     refusal(acme.client("app", projects=["p1"]).put(base, {}), 403, "permission-denied")

@@ -18,6 +18,7 @@ from memory.fact_shape import Retention
 from memory.hold_items import insert_hold
 from memory.holds import HoldScope, NewHold
 from memory.housekeeping import JOBS
+from memory.instants import instant_text
 from memory.retention import retention_basis
 from memory.tenancy import tenant_context
 from tests.builders import TenantKit
@@ -286,6 +287,19 @@ def test_the_ladder_is_explained_for_each_fact(
         basis = retention_basis(acme.principal("admin"), fact.id)
     assert basis.rule == rule
     assert phrase in basis.sentence
+
+
+def test_two_windows_are_told_with_what_happens_when(acme: TenantKit) -> None:
+    settings(acme, keepDays=30, deleteAfterDays=60)
+    fact = write(acme)
+    with tenant_context(acme.id):
+        basis = retention_basis(acme.principal("admin"), fact.id)
+    kept, read = (instant_text(fact.created_at + timedelta(days=days)) for days in (30, 60))
+    assert basis.sentence == (
+        f"Kept because the tenant's default says so, until {read}. Until {kept} nobody can delete it; it is read "
+        f"until {read}, and the next sweep then destroys it."
+    )
+    assert (basis.wire()["keptUntil"], basis.wire()["readUntil"]) == (kept, read)
 
 
 def test_what_a_sweep_did_is_read_over_http_with_its_evidence(acme: TenantKit) -> None:

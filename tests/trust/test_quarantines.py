@@ -4,9 +4,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from memory.actions.release_hold import approve_release, request_release
 from memory.actions.roll_back_quarantine import roll_back_quarantine
+from memory.housekeeping import finish_large_holds
+from memory.tenancy import tenant_context
 from tests.builders import ApiClient, TenantKit
+from tests.lifecycle.people import just_now, member
 from tests.records.builders import a_record, an_inference, body_of, refusal
 from tests.records.conftest import RECORDS, Memory
 from tests.trust.conftest import Reviewer
@@ -95,7 +100,12 @@ def test_rolling_back_ends_it_and_brings_back_what_it_superseded(
     assert restored["id"] not in (good["id"], bad, worse)
     assert restored["source"]["type"] == "user_stated"
     for gone in (worse, lone):
-        refusal(app.client.get(f"{RECORDS}/{gone}"), 404, "record-not-found")
+        for reader in (app.client, reviewer.client):
+            tombstone = body_of(reader.get(f"{RECORDS}/{gone}"), 200)
+            assert (tombstone["lifecycle"]["status"], tombstone["value"]) == ("deleted", None)
+            assert tombstone["lifecycle"]["deleted_reason"] == "rolled-back"
+            acts = body_of(reader.get(f"{RECORDS}/{gone}/history"), 200)["data"]
+            assert acts[-1]["act"] == "rolled-back"
     now = body_of(app.client.get(f"{FACTS}/{fact}"), 200)
     assert (now["content"], now["version"], now["trust"]) == ({"text": "good words"}, 4, "asserted")
     assert found(app.client, "good words")[:1] == [fact]
@@ -153,10 +163,6 @@ def test_what_was_filled_meanwhile_stays_filled_when_it_is_lifted(
 def test_what_is_held_is_taken_out_of_use_and_not_destroyed(
     acme: TenantKit, app: Memory, agent: Memory, reviewer: Reviewer
 ) -> None:
-    from django.db import connection
-
-    from memory.tenancy import tenant_context
-
     bad = inferred(agent, "aisle")
     fact = a_fact(agent.client, {"text": "zebra"})
     hold = {"scope": {"records": [bad], "facts": [fact]}, "matter": "m", "reason": "r"}
@@ -171,6 +177,41 @@ def test_what_is_held_is_taken_out_of_use_and_not_destroyed(
         assert cursor.fetchone() == (1,)
         cursor.execute("SELECT count(*) FROM fact_content WHERE fact_id = %s", [fact])
         assert cursor.fetchone() == (1,)
+
+
+def test_what_a_hold_kept_from_being_rolled_back_is_rolled_back_when_the_hold_ends(
+    acme: TenantKit, app: Memory, agent: Memory, reviewer: Reviewer
+) -> None:
+    changed = a_fact(app.client, {"text": "good words"})
+    made = a_fact(agent.client, {"text": "zebra crossing"})
+    path = f"{FACTS}/{changed}/supersede"
+    body_of(agent.client.post(path, {"content": {"text": "bad words"}}), 200)
+    scope = {"scope": {"facts": [changed, made]}, "matter": "m", "reason": "r"}
+    hold = body_of(reviewer.client.post("/v1/memory/legal-holds", scope), 201)["id"]
+    view = placed(reviewer, key=prefix_of(agent.client))
+    one = f"{QUARANTINES}/{view['id']}"
+    assert body_of(reviewer.client.post(f"{one}/roll-back", {}), 200)["outcomes"] == {"held": 2}
+    finish_large_holds.turn(acme.id, acme.slug)
+    assert body_of(reviewer.client.get(one), 200)["outcomes"] == {"held": 2}
+    first, second = member(acme), member(acme)
+    with tenant_context(acme.id):
+        request_release(principal=first, hold_id=hold, reason="over", reauthenticated_at=just_now())
+        approve_release(principal=second, hold_id=hold, reauthenticated_at=just_now())
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM procrastinate_jobs WHERE lock = %s AND status = 'todo'",
+                [f"finish-holds:{acme.id}"],
+            )
+            assert cursor.fetchone() == (1,)
+    finish_large_holds.turn(acme.id, acme.slug)
+    assert body_of(reviewer.client.get(one), 200)["outcomes"] == {"restored": 1, "removed": 1}
+    now = body_of(app.client.get(f"{FACTS}/{changed}"), 200)
+    assert (now["content"], now["version"]) == ({"text": "good words"}, 3)
+    assert found(app.client, "good words") == [changed]
+    refusal(app.client.get(f"{FACTS}/{made}"), 404, "fact-not-found")
+    with tenant_context(acme.id), connection.cursor() as cursor:
+        cursor.execute("SELECT deleted_at IS NOT NULL FROM fact WHERE id = %s", [made])
+        assert cursor.fetchone() == (True,)
 
 
 def test_a_roll_back_goes_on_where_it_stopped(

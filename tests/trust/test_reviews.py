@@ -79,6 +79,21 @@ def test_approving_lets_it_be_used_and_says_so_in_the_log(
     reviewer.reject("record", waits, 404)
 
 
+def test_who_saw_something_else_than_a_new_fact_does_not_approve_it(
+    app: Memory, agent: Memory, reviewer: Reviewer
+) -> None:
+    body = {"type": "note", "scope": P1, "content": ORDER}
+    waits = body_of(agent.client.post(FACTS, body), 202)["id"]
+    path = f"{REVIEWS}/fact/{waits}/approve"
+    for expect in ("2", "rec-1"):
+        answer = reviewer.client.post(path, {"expect": expect})
+        assert refusal(answer, 409, "fact-changed") == {"factId": waits, "currentVersion": 1}
+        refusal(app.client.get(f"{FACTS}/{waits}"), 404, "fact-not-found")
+    assert reviewer.one("fact", waits)["effect"]["expect"] == ""
+    reviewer.approve("fact", waits, expect="")
+    assert body_of(app.client.get(f"{FACTS}/{waits}"), 200)["content"] == ORDER
+
+
 def test_rejecting_ends_it_and_no_read_tells(
     acme: TenantKit, app: Memory, agent: Memory, admin: Memory, reviewer: Reviewer
 ) -> None:

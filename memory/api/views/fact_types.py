@@ -132,7 +132,8 @@ class FactType(ApiView):
     @operation(
         id="memory.declareType",
         summary="Declare a type",
-        description="Replaces the declaration as a whole. The content schema takes no remote $ref and bounded patterns.",
+        description="Replaces the declaration as a whole, but for a `retention` that is left out: it stays, `{}` takes it away. "
+        "The content schema takes no remote $ref and bounded patterns.",
         ability="write",
         body=DECLARE_TYPE,
         matters=always,
@@ -143,7 +144,7 @@ class FactType(ApiView):
     )
     def put(self, call: Call) -> Answer:
         body = call.body
-        retention = body.get("retention", {})
+        said = body.get("retention")
         declared = declare_type(
             principal=call.principal,
             type=call.path["type"],
@@ -152,8 +153,9 @@ class FactType(ApiView):
                 semantic=body.get("semantic", True),
                 embedding_model=body.get("embeddingModel"),
                 content_schema=body.get("contentSchema"),
-                keep_days=retention.get("keepDays"),
-                delete_after_days=retention.get("deleteAfterDays"),
+                windows=None
+                if said is None
+                else (said.get("keepDays"), said.get("deleteAfterDays")),
             ),
         )
         return Answer(200, _with_progress(call.principal, declared))

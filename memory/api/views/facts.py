@@ -300,14 +300,15 @@ class FactRevisions(ApiView):
     @operation(
         id="memory.listFactRevisions",
         summary="List a fact's revisions",
-        description="Newest first, superseded and deleted ones included; the newest 1000 of a fact that has more.",
+        description="Newest first, superseded and deleted ones included; the newest 1000 of a fact that has more. Those who "
+        "govern also read a fact past its expiry while a legal hold keeps it.",
         ability="read",
         answers={200: FACT_REVISIONS},
         errors=("permission-denied", "fact-not-found"),
         tag=_TAG,
     )
     def get(self, call: Call) -> Answer:
-        revisions = fact_revisions(call.principal, call.path["fact_id"])
+        revisions = fact_revisions(call.principal, call.path["fact_id"], if_kept=True)
         body: dict[str, Any] = {"data": [revision.wire() for revision in revisions]}
         return Answer(200, body)
 

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from memory.actions.set_retention import RetentionSettings, retention_settings, set_retention
+from memory.actions.set_retention import RetentionSettings, change_retention, retention_settings
 from memory.actions.sweep_retention import sweep_retention
 from memory.api import parameters
 from memory.api.operation import Answer, ApiView, Call, operation
@@ -13,19 +13,25 @@ from memory.api.shapes import ID, INSTANT, TEXT, Shape, always, shape
 from memory.errors import NotFound
 from memory.queries.sweeps import Destroyed, PastSweep, evidence_of, find_sweep, past_sweeps
 from memory.retention import MOST_DAYS, retention_basis, simulate
+from memory.type_policy import type_policy
 
 TAG = "Retention"
 _DAYS = {"type": "integer", "minimum": 1, "maximum": MOST_DAYS}
 _COUNT = {"type": "integer", "minimum": 0}
+_OR_NONE = {**_DAYS, "type": ["integer", "null"]}
 _WINDOWS: dict[str, Any] = {"keepDays": _DAYS, "deleteAfterDays": _DAYS}
-_SETTINGS: dict[str, Any] = {
-    **_WINDOWS,
+_SET_WINDOWS: dict[str, Any] = {"keepDays": _OR_NONE, "deleteAfterDays": _OR_NONE}
+_OTHERS: dict[str, Any] = {
     "graceDays": {"type": "integer", "minimum": 0, "maximum": MOST_DAYS},
     "sweepIsOff": {"type": "boolean"},
 }
-SET_RETENTION = Shape(shape(_SETTINGS))
-SIMULATE = Shape(shape({**_WINDOWS, "type": ID}))
-RETENTION = {"type": "object", "properties": _SETTINGS, "required": ["graceDays", "sweepIsOff"]}
+SET_RETENTION = Shape(shape({**_SET_WINDOWS, **_OTHERS}))
+SIMULATE = Shape(shape({**_SET_WINDOWS, "type": ID}))
+RETENTION = {
+    "type": "object",
+    "properties": {**_WINDOWS, **_OTHERS},
+    "required": ["graceDays", "sweepIsOff"],
+}
 SIMULATION = {
     "type": "object",
     "required": ["facts", "changed", "due", "dueNow", "held"],
@@ -39,6 +45,7 @@ BASIS = {
         "rule": TEXT,
         "until": INSTANT,
         "readUntil": INSTANT,
+        "keptUntil": INSTANT,
         "unverifiedUntil": INSTANT,
         "holds": {"type": "array", "items": ID},
         "sentence": TEXT,
@@ -97,7 +104,8 @@ class Retention(ApiView):
     @operation(
         id="memory.setRetention",
         summary="Set the tenant's default retention (admin)",
-        description="Replaces the settings as a whole. Facts that are there are set anew. Simulate it first.",
+        description="What is left out stays as it is; a window that is null is taken away. Facts that are there are set anew. "
+        "Simulate it first.",
         ability="write",
         body=SET_RETENTION,
         matters=always,
@@ -107,21 +115,15 @@ class Retention(ApiView):
         tag=TAG,
     )
     def put(self, call: Call) -> Answer:
-        said = call.body
-        settings = RetentionSettings(
-            keep_days=said.get("keepDays"),
-            delete_after_days=said.get("deleteAfterDays"),
-            grace_days=said.get("graceDays", 0),
-            sweep_is_off=said.get("sweepIsOff", False),
-        )
-        return Answer(200, set_retention(principal=call.principal, settings=settings).wire())
+        return Answer(200, change_retention(principal=call.principal, said=call.body).wire())
 
 
 class RetentionSimulation(ApiView):
     @operation(
         id="memory.simulateRetention",
         summary="What a policy would do if it applied now (admin)",
-        description="Of the tenant's default, or of one `type`. Nothing changes.",
+        description="Of the tenant's default, or of one `type`; a window that is left out is as it stands, one that is null is "
+        "none. Nothing changes.",
         ability="read",
         body=SIMULATE,
         answers={200: SIMULATION},
@@ -131,13 +133,14 @@ class RetentionSimulation(ApiView):
     )
     def post(self, call: Call) -> Answer:
         call.principal.needs_role("admin", "owner", "auditor")
-        said = call.body
-        RetentionSettings(said.get("keepDays"), said.get("deleteAfterDays")).check()
+        tenant_id, type = call.principal.tenant_id, call.body.get("type")
+        after = _as_it_stands(tenant_id, type).with_what_is_said(call.body)
+        after.check()
         found = simulate(
-            call.principal.tenant_id,
-            type=said.get("type"),
-            keep_days=said.get("keepDays"),
-            delete_after_days=said.get("deleteAfterDays"),
+            tenant_id,
+            type=type,
+            keep_days=after.keep_days,
+            delete_after_days=after.delete_after_days,
         )
         return Answer(
             200,
@@ -149,6 +152,14 @@ class RetentionSimulation(ApiView):
                 "held": found.held,
             },
         )
+
+
+def _as_it_stands(tenant_id: UUID, type: str | None) -> RetentionSettings:
+    """The rule of a type, or the tenant's default."""
+    if type is None:
+        return retention_settings(tenant_id)
+    policy = type_policy(tenant_id, type)
+    return RetentionSettings(policy.keep_days, policy.delete_after_days)
 
 
 class FactRetention(ApiView):

@@ -12,6 +12,7 @@ from memory.api.json_text import dumps
 from memory.content_schema import MOST_BYTES
 from memory.errors import BadInput
 from memory.management.command import OperatorCommand, operator
+from memory.retention import Windows
 from memory.tenancy import tenant_context
 
 _NAME_MOST = 256
@@ -40,6 +41,12 @@ class Command(OperatorCommand):
             "--delete-after-days", type=int, metavar="D", help="read so long, not less than kept"
         )
 
+        parser.add_argument(
+            "--no-retention",
+            action="store_true",
+            help="take the type's windows away (left out, they stay as they are)",
+        )
+
     def run(self, options: dict[str, Any]) -> None:
         if not 1 <= len(options["type"]) <= _NAME_MOST:
             raise BadInput.at("type", f"must have 1 to {_NAME_MOST} characters")
@@ -53,11 +60,18 @@ class Command(OperatorCommand):
                     semantic=not options["no_semantic"],
                     embedding_model=options["model"],
                     content_schema=_schema(options["schema"]),
-                    keep_days=options["keep_days"],
-                    delete_after_days=options["delete_after_days"],
+                    windows=_windows(options),
                 ),
             )
         self.say(json.loads(dumps(declared.wire())), f"Type {declared.type} is declared.")
+
+
+def _windows(options: dict[str, Any]) -> Windows | None:
+    said: Windows = (options["keep_days"], options["delete_after_days"])
+    if options["no_retention"] and any(one is not None for one in said):
+        raise BadInput.at("no-retention", "can't be given together with windows")
+    is_said = options["no_retention"] or any(one is not None for one in said)
+    return said if is_said else None
 
 
 def _schema(path: Path | None) -> Any:

@@ -94,7 +94,5 @@ def _change_model(principal: Principal, type: str, model: str) -> None:
                 semantic=now.semantic,
                 embedding_model=model,
                 content_schema=None if now.schema_text is None else json.loads(now.schema_text),
-                keep_days=now.keep_days,
-                delete_after_days=now.delete_after_days,
             )
         declare_type(principal=principal, type=type, declaration=declaration)
