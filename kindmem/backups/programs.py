@@ -4,14 +4,17 @@ A dump is read by kindmem_backup, which writes nothing; a restore is written by 
 extensions and rights of the database come from the bootstrap, and are left out of what is restored.
 """
 
+import itertools
 import os
 import re
+import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -123,13 +126,32 @@ def _restore(
             "--no-password",
             *options,
             f"--use-list={contents}",
-            f"--dbname={target}",
-            str(source),
         ]
-        _run(
-            command,
-            lambda line: _told(line, r'processing data for table "(?:public\.)?(\w+)', on_table),
-        )
+
+        def on_line(line: str) -> None:
+            _told(line, r'processing data for table "(?:public\.)?(\w+)', on_table)
+
+        if _knows(target, "transaction_timeout"):
+            _run([*command, f"--dbname={target}", str(source)], on_line)
+        else:
+            _run([*command, "--file=-", str(source)], on_line, into=_psql(target))
+
+
+def _knows(target: str, setting: str) -> bool:
+    with psycopg.connect(target) as server:
+        known = server.execute("SELECT EXISTS (SELECT FROM pg_settings WHERE name = %s)", [setting])
+        return bool((known.fetchone() or [False])[0])
+
+
+def _psql(target: str) -> list[str]:
+    return [
+        find_binaries().program("psql"),
+        "--no-psqlrc",
+        "--quiet",
+        "--no-password",
+        "--set=ON_ERROR_STOP=1",
+        f"--dbname={target}",
+    ]
 
 
 @contextmanager
@@ -157,24 +179,63 @@ def _told(line: str, pattern: str, on_table: Callable[[str], None]) -> None:
         on_table(found.group(1))
 
 
-def _run(command: list[str], on_line: Callable[[str], None]) -> None:
+_UNKNOWN_BEFORE_17 = b"SET transaction_timeout = 0;\n"
+_HEAD_LINES = 40
+"""How many lines of a script at most come before anything that is restored."""
+
+
+def _run(
+    command: list[str], on_line: Callable[[str], None], *, into: list[str] | None = None
+) -> None:
+    """Run it to its end; `into`: what takes the script that it writes, where the server is older than the program."""
     environment = {**os.environ, "LC_ALL": "C", "PGOPTIONS": "-c statement_timeout=0"}
-    with subprocess.Popen(  # noqa: S603 - our own words
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env=environment,
-        cwd="/",
-    ) as running:
-        lines: list[str] = []
+    lines: list[str] = []
+    with ExitStack() as open_ones:
+        said = open_ones.enter_context(tempfile.TemporaryFile())
+        taking = None
+        if into is not None:
+            taking = open_ones.enter_context(
+                subprocess.Popen(  # noqa: S603 - our own words
+                    into,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    env=environment,
+                    cwd="/",
+                )
+            )
+        running = open_ones.enter_context(
+            subprocess.Popen(  # noqa: S603 - our own words
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if taking is None else subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                cwd="/",
+            )
+        )
+        if taking is not None:
+            threading.Thread(target=_pass_on, args=(running.stdout, taking.stdin)).start()
         for line in running.stderr or ():
-            on_line(line)
-            lines = [*lines[-20:], line.rstrip()]
-    if running.returncode != 0:
+            text = line.decode("utf-8", "replace")
+            on_line(text)
+            lines = [*lines[-20:], text.rstrip()]
+        ended = [running.wait()]
+        if taking is not None:
+            ended.append(taking.wait())
+            said.seek(0)
+            lines += said.read().decode("utf-8", "replace").splitlines()[-20:]
+    if any(ended):
         raise ProgramFailed(_last_words(lines))
+
+
+def _pass_on(script: IO[bytes], taker: IO[bytes]) -> None:
+    """Hand the script on, without what an older server doesn't know. It commits in its last line, so half of one does nothing."""
+    with script, suppress(BrokenPipeError), taker:
+        for line in itertools.islice(script, _HEAD_LINES):
+            if line != _UNKNOWN_BEFORE_17:
+                taker.write(line)
+        shutil.copyfileobj(script, taker)
 
 
 def _last_words(lines: list[str]) -> str:
