@@ -22,12 +22,12 @@ from psycopg_pool import PoolClosed, PoolTimeout
 
 from kindmem.heartbeat import BEAT
 from kindmem.work_app import SLOW, Running, due, everything, make_app, of_the_installation
-from memory.work import OF_THE_INSTALLATION, WORKS
+from memory.work import OF_THE_INSTALLATION, WORKS, Queue
 
-THREADS: Final = {"near": 3, "far": 4}
+THREADS: Final[dict[Queue, int]] = {"near": 3, "far": 4, "slow": 3}
 GRACE_SECONDS: Final = 4.0
 SILENT_SECONDS: Final = 12
-_POLL_SECONDS = {"near": 0.4, "far": 1.0}
+_POLL_SECONDS: Final[dict[Queue, float]] = {"near": 0.4, "far": 1.0, "slow": 2.0}
 _TICK_SECONDS = 1.0
 _BEAT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
@@ -140,7 +140,7 @@ class QueueRunner:
 _GIVE_BACK = "DELETE FROM procrastinate_workers WHERE id = ANY (%(own)s::bigint[])"
 
 
-def _loop(app: App, queue: str) -> Worker:
+def _loop(app: App, queue: Queue) -> Worker:
     return Worker(
         app,
         queues=[queue],

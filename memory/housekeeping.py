@@ -22,6 +22,7 @@ from memory.actions.maintain_pages import maintain_when_due
 from memory.actions.note_damage import note_damage
 from memory.actions.refresh_stale import refresh_stale
 from memory.actions.reindex_facts import reindex_changed_types
+from memory.actions.roll_back_quarantine import roll_back_freed
 from memory.actions.run_erasure import run_due_erasures
 from memory.actions.run_verifications import run_verifications
 from memory.actions.seal_tenant import seal_tenant
@@ -122,6 +123,7 @@ def sweep(tenant_id: UUID, slug: str) -> None:
     """What is past its retention and kept by no hold; and of records what nothing else says is due."""
     sweeper = server(tenant_id, slug, "sweeper")
     expire_overdue(principal=sweeper)
+    roll_back_freed(principal=sweeper)
     sweep_retention(principal=sweeper)
 
 
@@ -242,8 +244,14 @@ def verify(tenant_id: UUID, slug: str) -> bool:
 
 @for_each_tenant
 def deliver(tenant_id: UUID, slug: str) -> bool:
-    """Events that webhooks wait for, a few seconds a turn."""
+    """Events that webhooks wait for, a few seconds a turn: those webhooks that answer."""
     return deliver_webhooks(principal=server(tenant_id, slug, "webhooks"))
+
+
+@for_each_tenant
+def deliver_slowly(tenant_id: UUID, slug: str) -> bool:
+    """The same for those that failed or took long when they were last told something."""
+    return deliver_webhooks(principal=server(tenant_id, slug, "webhooks"), to_slow=True)
 
 
 @for_each_tenant
@@ -270,6 +278,7 @@ _CALLS: dict[str, Callable[[], None]] = {
     "refresh-stale": refresh,
     "reindex": reindex,
     "deliver-webhooks": deliver,
+    "deliver-slowly": deliver_slowly,
     "prune-webhook-log": prune_webhook_log,
 }
 JOBS: list[tuple[str, float, Callable[[], None]]] = [

@@ -10,16 +10,19 @@ from uuid import UUID
 
 from django.db import connection
 
+Queue = Literal["near", "far", "slow"]
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """One kind. `every_seconds`: how often the worker looks whether it is due; the more urgent comes first.
 
-    Work that waits on machines of others is in the queue `far`, so that it holds up nothing of what is `near`.
+    Work that waits on machines of others is in the queue `far`, so that it holds up nothing of what is `near`; what waits on
+    machines that a tenant chose, and that may not answer, is in `slow`, so that it holds up neither.
     """
 
     every_seconds: float
-    queue: Literal["near", "far"] = "near"
+    queue: Queue = "near"
     urgency: int = 0
 
 
@@ -37,9 +40,10 @@ WORKS: Final[dict[str, Work]] = {
     "maintain-pages": Work(600.0, queue="far"),
     "finish-holds": Work(1.0, urgency=10),
     "verify": Work(1.0, urgency=5),
-    "refresh-stale": Work(5.0, queue="far"),
+    "refresh-stale": Work(5.0, queue="slow"),
     "reindex": Work(2.0),
     "deliver-webhooks": Work(1.0, queue="far", urgency=10),
+    "deliver-slowly": Work(1.0, queue="slow"),
     "prune-webhook-log": Work(3600.0),
 }
 

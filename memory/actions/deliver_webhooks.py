@@ -2,9 +2,11 @@
 
 What is due is leased in one transaction, sent outside any through the guarded fetcher, and what came of it is kept in another, so
 that a worker may die anywhere: the lease ends, and the event is sent again under the same id. Each webhook has a thread of the
-turn, so that a slow one holds up none of the others. A failure is tried again later and later, with jitter, for a day; meanwhile
-the webhook hears of one event at a time, with rests. 410 ends a webhook at once, five days without one success end it too, and an
-admin may enable it again.
+turn, so that a slow one holds up none of the others; and those that failed or took long when they were last told something have
+turns of their own, on threads of their own, so that they hold up no other tenant either. A turn begins nothing once its time is
+over. A failure is tried again later and later, with jitter, for a day; meanwhile the webhook hears of one event at a time, with
+rests. 410 ends a webhook at once, five days without one success end it too, and what it waited with is given up; an admin may
+enable it again.
 """
 
 import random
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
@@ -29,6 +32,10 @@ from memory.webhooks.signing import open_secret, signature
 
 TURN_SECONDS: Final = 5.0
 TIMEOUT_SECONDS: Final = 10.0
+SLOW_SECONDS: Final = 2.0
+"""Who takes longer to answer is slow."""
+SOON_SECONDS: Final = 4.0
+"""For who is not known to be slow; the next try, among the slow ones, waits for all of TIMEOUT_SECONDS."""
 AT_ONCE: Final = 4
 OF_ONE_WEBHOOK: Final = 10
 LEASE: Final = timedelta(seconds=20)
@@ -49,7 +56,7 @@ WITH due AS MATERIALIZED (
     WHERE p.tenant_id = %(tenant)s::uuid AND p.webhook_id = w.id AND p.status = 'pending' AND p.next_at <= clock_timestamp()
       AND (p.lease_until IS NULL OR p.lease_until <= clock_timestamp())
     ORDER BY p.next_at, p.id LIMIT CASE WHEN w.failures > 0 THEN 1 ELSE %(limit)s::int END FOR UPDATE SKIP LOCKED) d
-  WHERE w.tenant_id = %(tenant)s::uuid AND w.disabled_because IS NULL
+  WHERE w.tenant_id = %(tenant)s::uuid AND w.disabled_because IS NULL AND w.is_slow = %(slow)s::bool
     AND (w.rests_until IS NULL OR w.rests_until <= clock_timestamp())
 ), taken AS (
   UPDATE webhook_delivery d SET lease_until = clock_timestamp() + %(lease)s::interval
@@ -81,17 +88,24 @@ INSERT INTO webhook_attempt (tenant_id, delivery_id, number, status, error, dura
 VALUES (%(tenant)s::uuid, %(id)s::uuid, %(number)s::int, %(code)s::smallint, %(error)s::text, %(ms)s::int)
 """
 _WENT_WELL = """
-UPDATE webhook SET failing_since = NULL, failures = 0, rests_until = NULL
-WHERE tenant_id = %(tenant)s::uuid AND id = %(webhook)s::uuid AND failures > 0
+UPDATE webhook SET failing_since = NULL, failures = 0, rests_until = NULL, is_slow = %(slow)s::bool
+WHERE tenant_id = %(tenant)s::uuid AND id = %(webhook)s::uuid AND (failures > 0 OR is_slow <> %(slow)s::bool)
 """
 _WENT_BADLY = """
 UPDATE webhook
-SET failing_since = coalesce(failing_since, clock_timestamp()), failures = least(failures + 1, 1000),
+SET failing_since = coalesce(failing_since, clock_timestamp()), failures = least(failures + 1, 1000), is_slow = true,
     rests_until = clock_timestamp() + least(2 ^ least(failures, 20), %(rest)s::int) * interval '1 second',
     disabled_because = CASE WHEN %(gone)s::bool THEN 'gone'
                             WHEN failing_since < clock_timestamp() - %(longest)s::interval THEN 'failing' END
 WHERE tenant_id = %(tenant)s::uuid AND id = %(webhook)s::uuid AND disabled_because IS NULL
 RETURNING disabled_because
+"""
+# Of one that was given up, all of it; of one that an admin paused, what is older than a try may be.
+_GIVE_UP = """
+UPDATE webhook_delivery d SET status = 'failed', ended_at = clock_timestamp(), lease_until = NULL FROM webhook w
+WHERE d.tenant_id = %(tenant)s::uuid AND d.status = 'pending' AND w.tenant_id = d.tenant_id AND w.id = d.webhook_id
+  AND w.disabled_because IS NOT NULL
+  AND (w.disabled_because <> 'paused' OR d.queued_at < clock_timestamp() - %(given_up)s::interval)
 """
 _PRUNE = (
     "DELETE FROM webhook_attempt a USING webhook_delivery d WHERE a.tenant_id = %(tenant)s::uuid"
@@ -123,41 +137,56 @@ class _Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def deliver_webhooks(*, principal: Principal, seconds: float = TURN_SECONDS) -> bool:
-    """Send for about so long; whether more may be due. Opens its own transactions; call it outside any."""
+def deliver_webhooks(
+    *, principal: Principal, seconds: float = TURN_SECONDS, to_slow: bool = False
+) -> bool:
+    """Send for about so long, to those that answer or to the slow ones; whether more may be due.
+
+    Opens its own transactions; call it outside any.
+    """
     until = time.monotonic() + seconds
-    groups = _taken(principal.tenant_id)
+    timeout = TIMEOUT_SECONDS if to_slow else min(SOON_SECONDS, TIMEOUT_SECONDS)
+    groups = _taken(principal.tenant_id, to_slow)
     if not groups:
         return False
     left: list[UUID] = []
+    # A webhook is begun when a thread is free for it: what waits for one is still let go when the turn is over.
+    begun = iter([iter(group) for group in groups])
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook") as threads:
         waiting: dict[Future[_Outcome], tuple[_Due, Iterator[_Due]]] = {}
 
         def go_on(rest: Iterator[_Due]) -> None:
-            if time.monotonic() >= until:
-                left.extend(one.id for one in rest)
-            elif (one := next(rest, None)) is not None:
-                waiting[threads.submit(_send, one)] = (one, rest)
+            """With this webhook's next event, else with the next webhook."""
+            for group in chain([rest], begun):
+                if time.monotonic() >= until:
+                    left.extend(one.id for one in group)
+                elif (one := next(group, None)) is not None:
+                    waiting[threads.submit(_send, one, timeout)] = (one, group)
+                    return
 
-        for group in groups:
-            go_on(iter(group))
+        for _ in range(AT_ONCE):
+            go_on(iter(()))
         while waiting:
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 one, rest = waiting.pop(future)
-                if _keep(principal, one, future.result()):
-                    go_on(rest)
-                else:
+                if not _keep(principal, one, future.result()):
                     left.extend(other.id for other in rest)
+                go_on(rest)
     if left:
         with tenant_context(principal.tenant_id), connection.cursor() as cursor:
             cursor.execute(_LET_GO, {"tenant": principal.tenant_id, "ids": left})
     return bool(left) or any(len(group) == OF_ONE_WEBHOOK for group in groups)
 
 
-def _taken(tenant_id: UUID) -> list[list[_Due]]:
+def _taken(tenant_id: UUID, to_slow: bool) -> list[list[_Due]]:
+    given: dict[str, Any] = {
+        "tenant": tenant_id,
+        "limit": OF_ONE_WEBHOOK,
+        "lease": LEASE,
+        "slow": to_slow,
+    }
     with tenant_context(tenant_id), connection.cursor() as cursor:
-        given: dict[str, Any] = {"tenant": tenant_id, "limit": OF_ONE_WEBHOOK, "lease": LEASE}
         cursor.execute(_TAKE, given)
         rows = cursor.fetchall()
     groups: dict[UUID, list[_Due]] = defaultdict(list)
@@ -171,7 +200,7 @@ def _taken(tenant_id: UUID) -> list[list[_Due]]:
     return list(groups.values())
 
 
-def _send(due: _Due) -> _Outcome:
+def _send(due: _Due, timeout_seconds: float = TIMEOUT_SECONDS) -> _Outcome:
     """One attempt, outside any transaction."""
     at = int(time.time())
     headers = {
@@ -187,7 +216,7 @@ def _send(due: _Due) -> _Outcome:
             headers=headers,
             method="POST",
             content=due.body,
-            timeout_seconds=TIMEOUT_SECONDS,
+            timeout_seconds=timeout_seconds,
             allow_loopback=settings.KINDMEM_DEVELOPMENT,
         )
     except FetchError as error:
@@ -210,6 +239,8 @@ def _keep(principal: Principal, due: _Due, outcome: _Outcome) -> bool:
         "gone": outcome.status == _GONE,
         "longest": DISABLED_AFTER,
         "rest": LONGEST_REST_SECONDS,
+        "slow": outcome.duration_ms > SLOW_SECONDS * 1000,
+        "given_up": GIVEN_UP_AFTER,
     }
     with tenant_context(principal.tenant_id), connection.cursor() as cursor:
         cursor.execute(_TRIES, key)
@@ -244,6 +275,7 @@ def _keep(principal: Principal, due: _Due, outcome: _Outcome) -> bool:
         row = cursor.fetchone()
         because = row[0] if row is not None else None
         if because is not None:
+            cursor.execute(_GIVE_UP, key)
             append_governance(
                 principal=principal,
                 payload={
@@ -264,8 +296,12 @@ def _pause(tries: int, asked_seconds: float) -> float:
 
 
 def prune_deliveries(*, tenant_id: UUID) -> int:
-    """Drop the oldest events past the log's time, and their deliveries; how many events went."""
+    """Drop the oldest events past the log's time, and their deliveries; how many events went. What a paused webhook waits with
+    for longer than a day is given up.
+    """
     with tenant_context(tenant_id), connection.cursor() as cursor:
+        named: dict[str, Any] = {"tenant": tenant_id, "given_up": GIVEN_UP_AFTER}
+        cursor.execute(_GIVE_UP, named)
         cursor.execute(
             "SELECT id FROM webhook_event WHERE tenant_id = %s::uuid"
             " AND occurred_at < clock_timestamp() - make_interval(days => %s::int)"

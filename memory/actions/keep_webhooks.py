@@ -38,7 +38,8 @@ SET name = %(name)s::text, url = %(url)s::text, events = %(events)s::text[], cha
     disabled_because = %(disabled)s::text,
     failing_since = CASE WHEN %(anew)s::bool THEN NULL ELSE failing_since END,
     failures = CASE WHEN %(anew)s::bool THEN 0 ELSE failures END,
-    rests_until = CASE WHEN %(anew)s::bool THEN NULL ELSE rests_until END
+    rests_until = CASE WHEN %(anew)s::bool THEN NULL ELSE rests_until END,
+    is_slow = is_slow AND NOT %(anew)s::bool
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid
 """
 _ROTATE = """

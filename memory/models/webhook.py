@@ -21,6 +21,7 @@ class Webhook(TenantModel):
     failing_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
     rests_until = models.DateTimeField(null=True)
+    is_slow = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
     changed_at = models.DateTimeField(db_default=Now())
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from memory.housekeeping import deliver
 from tests.browser.conftest import Windows
 from tests.builders import ApiClient, TenantKit
 from tests.pages.people import person
 from tests.pages.test_webhook_pages import added
 from tests.records.builders import a_record, an_inference, body_of
-from tests.webhooks.receiver import Receiver
+from tests.webhooks.receiver import Receiver, tell
 
 pytestmark = pytest.mark.browser
 
@@ -120,14 +119,14 @@ def test_a_webhook_is_told_again_what_it_refused(
     path, _secret = added(admin, receiver)
     receiver.answer = lambda heard: (500, {})
     kit.token("auditor")
-    deliver.turn(kit.id, kit.slug)
+    tell(kit)
     page = windows.of(admin, scripts=scripts).open(path)
     row = page.get_by_role("row", name="HTTP 500")
     row.wait_for()
     receiver.answer = lambda heard: (200, {})
     row.get_by_role("button", name="Tell again").click()
     page.locator("main").get_by_role("status").or_(page.locator("#status")).first.wait_for()
-    deliver.turn(kit.id, kit.slug)
+    tell(kit)
     first, again = receiver.heard
     assert (first.id, first.body) == (again.id, again.body)
     page.reload()

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from memory.housekeeping import deliver
 from tests.builders import TenantKit, make_tenant
 from tests.pages.people import Person, person, text_of
-from tests.webhooks.receiver import Receiver, is_signed
+from tests.webhooks.receiver import Receiver, is_signed, tell
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_an_admin_adds_one_tries_it_and_sees_what_came_of_it(
     form = {"once": once_of(admin.get(page))}
     for _ in range(2):
         assert admin.post(f"{page}test", form)["Location"].endswith(page)
-    deliver.turn(live_acme.id, live_acme.slug)
+    tell(live_acme)
     [heard] = receiver.heard
     assert is_signed(heard, secret)
     shown = text_of(admin.get(page))
@@ -72,20 +71,20 @@ def test_one_delivery_and_the_events_of_some_days_are_told_again(
     admin = person(live_acme, "admin")
     page, _secret = added(admin, receiver)
     live_acme.token("auditor")
-    deliver.turn(live_acme.id, live_acme.slug)
+    tell(live_acme)
     assert receiver.types() == ["key.created"]
     shown = admin.get(page).content.decode()
     button = re.search(r'name="delivery" value="([^"]+)"', shown)
     assert button
     assert admin.post(f"{page}replay", {"delivery": button[1]}).status_code == 302
-    deliver.turn(live_acme.id, live_acme.slug)
+    tell(live_acme)
     assert len(receiver.heard) == 2
     wrong = admin.post(f"{page}replay", {"since": "2026-02-02", "until": "2026-02-01"})
     assert wrong.status_code == 422
     assert "must not be after" in text_of(wrong)
     days = {"since": "2020-01-01", "until": "2099-01-01"}
     assert admin.post(f"{page}replay", days).status_code == 302
-    deliver.turn(live_acme.id, live_acme.slug)
+    tell(live_acme)
     assert len({heard.id for heard in receiver.heard}) == 1
     assert len(receiver.heard) == 3
 

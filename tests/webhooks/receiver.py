@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from memory.housekeeping import deliver, deliver_slowly
+from tests.builders import TenantKit
+
 
 @dataclass(frozen=True)
 class Heard:
@@ -83,3 +86,9 @@ def is_signed(heard: Heard, secret: str) -> bool:
         hmac.compare_digest(expected, one.encode())
         for one in heard.headers["webhook-signature"].split(" ")
     )
+
+
+def tell(kit: TenantKit) -> None:
+    """A turn of the worker for the webhooks that answer, and one for the slow."""
+    deliver.turn(kit.id, kit.slug)
+    deliver_slowly.turn(kit.id, kit.slug)

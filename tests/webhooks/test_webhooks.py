@@ -16,13 +16,14 @@ from django.db import connection, transaction
 
 from corrections.webhook_words import EVENT_WORDS
 from memory.actions import deliver_webhooks as module
-from memory.housekeeping import deliver, prune_webhook_log
+from memory.housekeeping import deliver, deliver_slowly, prune_webhook_log
 from memory.tenancy import tenant_context
 from memory.webhooks.events import EVENTS, tell_of_governance
 from memory.webhooks.signing import new_secret, open_secret, seal_secret, signature
 from tests.builders import ApiClient, TenantKit, make_tenant
 from tests.records.builders import a_record
 from tests.webhooks.receiver import Heard, Receiver, is_signed
+from tests.webhooks.receiver import tell as turn
 
 WEBHOOKS = "/v1/memory/webhooks"
 CANARY = "canary-9f3e an aisle seat"
@@ -46,10 +47,6 @@ def listen(admin: ApiClient, receiver: Receiver, *events: str) -> dict[str, Any]
     assert answer.status_code == 201, answer.content
     made: dict[str, Any] = answer.json()
     return made
-
-
-def turn(kit: TenantKit) -> None:
-    deliver.turn(kit.id, kit.slug)
 
 
 def sql(kit: TenantKit, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
@@ -401,6 +398,86 @@ def test_one_that_is_slow_or_dead_holds_up_no_other(
         assert len(slow.heard) == 1, "it was asked again while it failed"
     [tried] = [one for one in deliveries(admin, silent) if one["attempts"]]
     assert tried["lastAttempt"]["error"] == "fetch-timeout"
+
+
+def _due(kit: TenantKit, *works: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT work FROM work_due(%s::text[]) WHERE tenant_id = %s::uuid",
+            [list(works), kit.id],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def test_one_that_failed_or_took_long_has_turns_of_its_own_until_it_answers_soon(
+    live_acme: TenantKit, admin: ApiClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen(admin, receiver)
+
+    def hears(*, of_slow: bool, due: str) -> int:
+        supersede(admin, a_fact(admin))
+        due_again(live_acme)
+        assert _due(live_acme, "deliver-webhooks", "deliver-slowly") == [due]
+        before = len(receiver.heard)
+        (deliver_slowly if of_slow else deliver).turn(live_acme.id, live_acme.slug)
+        return len(receiver.heard) - before
+
+    assert hears(of_slow=True, due="deliver-webhooks") == 0
+    receiver.answer = lambda heard: (500, {})
+    assert hears(of_slow=False, due="deliver-webhooks") == 1
+    assert hears(of_slow=False, due="deliver-slowly") == 0
+    receiver.answer = lambda heard: (200, {})
+    assert hears(of_slow=True, due="deliver-slowly") == 1
+    turn(live_acme)
+    monkeypatch.setattr(module, "SLOW_SECONDS", 0.0)
+    assert hears(of_slow=False, due="deliver-webhooks") == 1
+    assert hears(of_slow=False, due="deliver-slowly") == 0
+
+
+def test_a_turn_begins_with_nobody_once_its_time_is_over(
+    live_acme: TenantKit, admin: ApiClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 2)
+    receiver.answer = lambda heard: (time.sleep(0.5), (200, {}))[1]
+    for _ in range(6):
+        listen(admin, receiver, "fact.superseded")
+    supersede(admin, a_fact(admin))
+    principal = live_acme.principal("admin")
+    assert module.deliver_webhooks(principal=principal, seconds=0.3)
+    assert len(receiver.heard) == 2
+    # What it let go is not leased: the next turn takes it at once.
+    receiver.answer = lambda heard: (200, {})
+    turn(live_acme)
+    assert len(receiver.heard) == 6
+
+
+def test_what_a_disabled_webhook_waited_with_is_given_up_and_may_be_told_again(
+    live_acme: TenantKit, admin: ApiClient, receiver: Receiver
+) -> None:
+    gone, paused = listen(admin, receiver), listen(admin, receiver)
+    for _ in range(3):
+        supersede(admin, a_fact(admin))
+    admin.request("PATCH", f"{WEBHOOKS}/{paused['id']}", {"enabled": False})
+    receiver.answer = lambda heard: (410, {})
+    turn(live_acme)
+    assert [one["status"] for one in deliveries(admin, gone)] == ["failed"] * 3
+    prune_webhook_log.turn(live_acme.id, live_acme.slug)
+    assert [one["status"] for one in deliveries(admin, paused)] == ["pending"] * 3
+    assert _due(live_acme, "prune-webhook-log") == []
+    sql(
+        live_acme,
+        "UPDATE webhook_delivery SET queued_at = queued_at - interval '26 hours' WHERE tenant_id = %s::uuid",
+    )
+    assert _due(live_acme, "prune-webhook-log") == ["prune-webhook-log"]
+    prune_webhook_log.turn(live_acme.id, live_acme.slug)
+    assert [one["status"] for one in deliveries(admin, paused)] == ["failed"] * 3
+    path = f"{WEBHOOKS}/{gone['id']}"
+    admin.request("PATCH", path, {"enabled": True})
+    receiver.answer = lambda heard: (200, {})
+    told = deliveries(admin, gone)[0]["id"]
+    assert admin.post(f"{path}/replay", {"deliveryId": told}).status_code == 202
+    turn(live_acme)
+    assert deliveries(admin, gone, status="delivered")[0]["id"] == told
 
 
 def test_a_worker_that_dies_between_telling_and_noting_tells_again_under_the_same_id(
