@@ -61,7 +61,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """`app_token` has the whole tenant; `agent_token` has PROJECTS and PERSON, as a model-driven agent would."""
+    """`app_token` has the whole tenant; `agent_token` has PROJECTS and PERSON, who takes part, as a model-driven agent would."""
 
     sign_ins: tuple[SignIn, ...]
     app_token: str
@@ -100,11 +100,12 @@ def _fill(operator: Principal) -> Demo:
         role="agent",
         projects=PROJECTS,
         users=(PERSON,),
+        participants=(PERSON,),
         expires_days=_KEY_DAYS,
     ).token
     by = {"app": principal_of_token(app_token), "agent": principal_of_token(agent_token)}
     for transcript in _read("runs.json"):
-        scope = {"tenantId": SLUG, "projectId": transcript["project"]}
+        scope = _scope(transcript["project"], takes_part=PERSON in str(transcript["traj"]))
         run = run_of_transcript(transcript, run_id=transcript["task_id"], scope=scope)
         import_run(principal=by["app"], run=run)
     checker = principal_of_member(_user_id(operator, "admin"), SLUG)
@@ -150,7 +151,7 @@ def _draft(said: dict[str, Any], causes: tuple[str, ...]) -> FactDraft:
     return FactDraft(
         id=said["id"],
         type=said["type"],
-        scope={"tenantId": SLUG, "projectId": said["project"]},
+        scope=_scope(said["project"], takes_part=said.get("subject") == PERSON),
         content=said["content"],
         causes=causes,
         subjects=(Subject("external", said["subject"]),) if "subject" in said else (),
@@ -165,6 +166,12 @@ def _draft(said: dict[str, Any], causes: tuple[str, ...]) -> FactDraft:
             strategy="manual",
         ),
     )
+
+
+def _scope(project: str, *, takes_part: bool) -> dict[str, str]:
+    """Of the project; what PERSON takes part in is theirs to read, too."""
+    scope = {"tenantId": SLUG, "projectId": project}
+    return {**scope, "participantId": PERSON} if takes_part else scope
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -9,15 +9,17 @@ from django.contrib.auth import authenticate, get_user_model
 from django.core.management.base import CommandError
 from django.db import connection
 
+from corrections.queries.about_me import counts_about_me
 from kindmem.demo import seed
 from kindmem.demo.seed import MEMBERS, PERSON, PROJECTS
 from memory.access import Principal, system_principal
 from memory.actions.import_run import import_run
 from memory.actions.verify_run import verify_run
-from memory.errors import BadInput, NotFound
+from memory.api.authentication import principal_of_member
+from memory.errors import BadInput, LogNotFound, NotFound
 from memory.models import Member
 from memory.queries.facts import FactFilters, fact_revisions, list_facts
-from memory.queries.run_log import entries_by_ids, run_heads
+from memory.queries.run_log import entries_by_ids, entry_by_id, run_heads
 from memory.tenancy import tenant_context, tenant_id_of
 from tests.builders import ApiClient
 from tests.commands.commands import answered, told
@@ -162,6 +164,24 @@ def test_a_person_finds_what_is_remembered_about_them_in_every_state(demo: dict[
     asked["context"] = {**dinner, "expense_id": "EXP-9"}
     told = agent.post("/v1/memory/recall", asked).json()
     assert (told["value"], told["decision"]) == ("LKF-BRAND-22", "ask"), "the next dinner is not it"
+
+
+def test_the_person_of_the_demo_has_facts_and_entries_and_reads_the_evidence_of_each_memory(
+    demo: dict[str, Any],
+) -> None:
+    [user_id] = (
+        get_user_model().objects.filter(username=MEMBERS[-1][1]).values_list("pk", flat=True)
+    )
+    with tenant_context(tenant_id_of("demo")):
+        person = principal_of_member(user_id, "demo")
+        counts = counts_about_me(person)
+        assert counts["fact"] >= 4
+        assert counts["log-entry"] >= 40
+        quoted = ("travel-01:5", "travel-02:7", "expenses-01:13", "expenses-04:9")
+        assert all(entry_by_id(person, one).payload_text for one in quoted)
+        for other in ("travel-04:1", "expenses-02:9"):
+            with pytest.raises(LogNotFound):
+                entry_by_id(person, other)
 
 
 def test_a_second_call_changes_nothing_and_shows_no_secret(demo: dict[str, Any]) -> None:
