@@ -210,6 +210,7 @@ def _with_effect(
     act.keep(effect.touched, entry, reason_code=name, reason=form.reason, receipt=number)
     after = find_record(act.tenant_id, record.id)
     is_shown = after is not None and after.review is None
+    is_in_use = after is not None and is_shown and after.status == "active"
     receipt = write_receipt(
         act,
         entry,
@@ -217,7 +218,7 @@ def _with_effect(
         route=name,
         record=record,
         before=[record],
-        after=[after] if after is not None and is_shown else [],
+        after=[after] if after is not None and is_in_use else [],
         evidence_ref=form.evidence[1] if form.evidence else None,
         reason=form.reason,
         statement=effect.statement,

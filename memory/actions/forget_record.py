@@ -19,8 +19,8 @@ from memory.records.pending import put_off
 from memory.records.person_word import waits_for_review
 from memory.records.receipts import (
     Receipt,
-    latest_receipt,
     new_number,
+    receipt_of_forgetting,
     undo_deadline,
     write_receipt,
 )
@@ -147,7 +147,7 @@ def _answer(
 
 def _again(principal: Principal, record: Record) -> ForgottenRecord:
     """What was answered when it was forgotten, with what is a tombstone of that act now."""
-    receipt = latest_receipt(principal.tenant_id, record.id)
+    receipt = receipt_of_forgetting(principal.tenant_id, record.id)
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT r.id, {record_is_held('r')} FROM record_act a "

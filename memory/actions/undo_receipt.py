@@ -14,10 +14,11 @@ from django.db import connection
 from memory.access import Principal
 from memory.api.parameters import instant
 from memory.canonical import canonical
-from memory.errors import ReceiptNotFound, UndoClosed
+from memory.errors import LegalHoldActive, ReceiptNotFound, UndoClosed
 from memory.ids import new_text_id
 from memory.queries.records import begins_later
-from memory.records.acts import Act, Touched, scope_text
+from memory.queries.undoable import undo_refusals
+from memory.records.acts import Act, Touched, ended, scope_of, scope_text
 from memory.records.ending import drop_fingerprints, expire, supersede
 from memory.records.guard import check_record_write, decides_for_people, may_read_record
 from memory.records.lineage import Bounds, tighten_descendants
@@ -46,11 +47,13 @@ from memory.records.words_searched import index_record
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The records as they are now, and the receipt of the undo; or the id under which it waits."""
+    """The records as they are now, and the receipt of the undo with the values that it may show; or the id under which it
+    waits."""
 
     records: list[Record] = field(default_factory=list)
     receipt: Receipt | None = None
     pending_id: str | None = None
+    values: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def undo_receipt(*, principal: Principal, number: str) -> Undone:
@@ -77,8 +80,8 @@ def undo_receipt(*, principal: Principal, number: str) -> Undone:
                 key=record.key,
             )
         )
-    _check_open(receipt, act)
     lock_thing_today(principal, record.subject_type, record.subject_id, record.key)
+    _check_open(receipt, act)
     record = find_record(act.tenant_id, receipt.record_id) or record
     undoing = _Undoing(act, receipt, record, _touched_by(act, receipt))
     ids = _WAYS.get(receipt.route, _Undoing.of_correction)(undoing) or [record.id]
@@ -88,12 +91,12 @@ def undo_receipt(*, principal: Principal, number: str) -> Undone:
 
 
 def _check_open(receipt: Receipt, act: Act) -> None:
-    if receipt.undone_at is not None:
-        raise UndoClosed(reason="undone")
-    if receipt.undo_until is None:
-        raise UndoClosed(reason="no-undo")
-    if receipt.undo_until <= act.at:
-        raise UndoClosed(reason="deadline")
+    """Raises UndoClosed, LegalHoldActive: as the pages read it that offer an undo, or don't."""
+    refusal = undo_refusals(act.tenant_id, [receipt.number], act.at).get(receipt.number)
+    if refusal == "legal-hold":
+        raise LegalHoldActive(ids=receipt.after_ids[:1])
+    if refusal is not None:
+        raise UndoClosed(reason=refusal)
 
 
 def _touched_by(act: Act, receipt: Receipt) -> dict[str, str | None]:
@@ -122,6 +125,7 @@ def _written(
         undoes=undone.number,
         recordIds=ids,
         restored=undoing.restored or None,
+        expired=[one.record_id for one in undoing.fell if one.record_id not in found],
     )
     origin = {new: old for old, new in undoing.restored.items()}
     act.keep(
@@ -134,7 +138,8 @@ def _written(
                 is_main=place == 0,
             )
             for place, one in enumerate(records)
-        ],
+        ]
+        + [one for one in undoing.fell if one.record_id not in found],
         entry,
         reason_code="undo",
         receipt=number,
@@ -144,22 +149,28 @@ def _written(
         entry,
         number=number,
         route="undo",
-        record=record,
-        before=[record],
+        record=undoing.taken_back or record,
+        before=[undoing.taken_back or record],
         after=[one for one in records if one.status == "active"],
     )
-    return Undone(records=records, receipt=receipt)
+    shown = [*records, *([undoing.taken_back] if undoing.taken_back is not None else [])]
+    return Undone(records, receipt, values={one.id: one.value_text for one in reversed(shown)})
 
 
 @dataclass(slots=True)
 class _Undoing:
-    """`restored`: old id → new id. Each way answers the ids to show, the main one first."""
+    """`restored`: old id → new id; `fell`: what ended by the undo; `taken_back`: the correction that it took back.
+
+    Each way answers the ids to show, the main one first.
+    """
 
     act: Act
     receipt: Receipt
     record: Record
     touched: Mapping[str, str | None]
     restored: dict[str, str] = field(default_factory=dict)
+    fell: list[Touched] = field(default_factory=list)
+    taken_back: Record | None = None
 
     def of_correction(self) -> list[str]:
         """The correction ends; what it superseded comes back in its place, and what ended with that."""
@@ -175,11 +186,13 @@ class _Undoing:
         )
         if len(replaced) != len(ids):
             raise UndoClosed(reason="changed")
-        replaced = self._without_what_is_past(replaced)
+        replaced, self.taken_back = self._without_what_is_past(replaced), after
         if not replaced:
-            expire(self.act.tenant_id, [after.id], self.act.at)
+            self.fell = ended(expire(self.act.tenant_id, [after.id], self.act.at), "expired")
             return [after.id]
-        supersede(self.act.tenant_id, [after], self.act.at, retire_unless=None)
+        others = supersede(self.act.tenant_id, [after], self.act.at, retire_unless=None)
+        taken = Touched(after.id, "superseded", scope_of(after), from_status="active")
+        self.fell = [taken, *ended(others, "expired")]
         for place, one in enumerate(replaced):
             self._restore(one, one.value_text, superseded=[after.id] if place == 0 else [])
         self._restore_ended()
@@ -230,9 +243,8 @@ class _Undoing:
         self._restore_ended()
         if self.record.status != "active" and self.record.id not in self.restored:
             raise UndoClosed(reason="changed")
-        ids = list(self.restored.values())
-        first = self.restored.get(self.record.id)
-        return sorted(ids, key=lambda one: one != first)
+        first = self.restored.get(self.record.id, self.record.id)
+        return [first, *(one for one in self.restored.values() if one != first)]
 
     def of_withdrawal(self) -> list[str]:
         found = self._still("r.review = 'withdrawn'")
@@ -271,13 +283,13 @@ class _Undoing:
     def _restore_ended(self) -> None:
         """What the act ended: from its sealed copy, or as it stands where its value was to be retained."""
         sealed = open_for_undo(self.act.tenant_id, self.receipt.number)
-        ended = find_records(
+        gone = find_records(
             self.act.tenant_id,
             "r.id = ANY(%(ids)s::text[]) AND r.review IS NULL AND r.status IN ('expired', 'deleted')",
             {"ids": [one for one, status in self.touched.items() if status == "active"]},
         )
-        texts = {one.id: sealed.get(one.id, one.value_text) for one in ended}
-        wanted = [one for one in ended if texts[one.id] is not None or one.authority == "policy"]
+        texts = {one.id: sealed.get(one.id, one.value_text) for one in gone}
+        wanted = [one for one in gone if texts[one.id] is not None or one.authority == "policy"]
         # New ids first: what was derived among them names the new ones.
         self.restored |= {one.id: new_text_id() for one in wanted}
         for one in wanted:

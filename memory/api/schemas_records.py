@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 from memory.api.shapes import ID, TEXT, Shape, array_of, shape
 from memory.records.decision import Reason
+from memory.records.receipts import CHANGES
 from memory.records.shape import RECORD_SCHEMA
 
 RECORD: dict[str, Any] = {
@@ -153,6 +154,8 @@ RECEIPT: dict[str, Any] = {
         "route",
         "record_id",
         "scope",
+        "changed",
+        "took_along",
         "before",
         "after",
         "at",
@@ -166,6 +169,11 @@ RECEIPT: dict[str, Any] = {
         "route": TEXT,
         "record_id": TEXT,
         "scope": _SCOPE,
+        "changed": {"type": "array", "items": {"enum": list(CHANGES)}},
+        "took_along": {
+            "type": "integer",
+            "description": "Other records that ended, or were withdrawn or disputed, along with this one.",
+        },
         "before": _SIDE,
         "after": _SIDE,
         "at": TEXT,

@@ -61,7 +61,7 @@ class Undo:
     until: datetime
 
 
-_DESCENDANTS = """
+DESCENDANTS = """
 WITH RECURSIVE gone (id) AS (
   SELECT unnest(%(roots)s::text[])
   UNION
@@ -70,7 +70,7 @@ WITH RECURSIVE gone (id) AS (
 """
 # UNION drops what was seen, so cycles end. Forgetting also takes the earlier versions that a record superseded,
 # what an undo brought back from any of them, and what it was brought back from.
-_FORGOTTEN_WITH = """
+FORGOTTEN_WITH = """
 WITH RECURSIVE gone (id) AS (
   SELECT unnest(%(roots)s::text[])
   UNION
@@ -119,7 +119,7 @@ def expire(
     tenant_id: UUID, ids: Sequence[str], at: datetime, *, undo: Undo | None = None
 ) -> list[Ending]:
     """Expire active records and the active ones derived from them. Values go unless they are to be retained."""
-    endings = _lock_closure(tenant_id, ids, _DESCENDANTS, "r.status = 'active'")
+    endings = _lock_closure(tenant_id, ids, DESCENDANTS, "r.status = 'active'")
     if not endings:
         return []
     gone = [one.id for one in endings]
@@ -145,10 +145,10 @@ def forget(
     The root's key and every value get a fingerprint. Values of held ones are sealed.
     """
     roots = [root.id, *_waiting(tenant_id, root)]
-    endings = _lock_closure(tenant_id, roots, _FORGOTTEN_WITH, "r.status <> 'deleted'")
+    endings = _lock_closure(tenant_id, roots, FORGOTTEN_WITH, "r.status <> 'deleted'")
     while with_copies and (more := _copies(tenant_id, root, endings)):
         roots += more
-        endings = _lock_closure(tenant_id, roots, _FORGOTTEN_WITH, "r.status <> 'deleted'")
+        endings = _lock_closure(tenant_id, roots, FORGOTTEN_WITH, "r.status <> 'deleted'")
     if not endings:
         return []
     gone = [one.id for one in endings]
@@ -235,7 +235,7 @@ def supersede(
 
 def descendants(tenant_id: UUID, *record_ids: str) -> list[Ending]:
     """Records and the active ones derived from them, locked."""
-    return _lock_closure(tenant_id, record_ids, _DESCENDANTS, "r.status = 'active'")
+    return _lock_closure(tenant_id, record_ids, DESCENDANTS, "r.status = 'active'")
 
 
 def withhold(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:

@@ -7,7 +7,7 @@ shows what is left.
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -34,7 +34,10 @@ def new_number() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """`before_state`: what an undo in place puts back; scope texts are canonical `{bindings, level}`."""
+    """`before_state`: what an undo in place puts back; scope texts are canonical `{bindings, level}`.
+
+    `took_along`: how many other records ended by the act, or were set aside or disputed with the one that it was on.
+    """
 
     number: str
     act_id: UUID
@@ -55,11 +58,32 @@ class Receipt:
     undo_until: datetime | None
     undone_at: datetime | None = None
     undone_by: str | None = None
+    took_along: int = 0
 
     @property
     def state_before(self) -> dict[str, Any]:
         parsed: dict[str, Any] = json.loads(self.before_state)
         return parsed
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it applies elsewhere than before."""
+        before, after = self.state_before, json.loads(self.scope_text)
+        return any(before[name] != after[name] for name in ("level", "bindings"))
+
+    def changed(self, values: Mapping[str, str | None]) -> list[str]:
+        """What the act changed, in codes that docs/records.md lists."""
+        if self.route == "confirm":
+            lifted = ["dispute-lifted"] if self.state_before.get("disputed_at") is not None else []
+            return ["confirmed", *lifted, *(["scope"] if self.is_elsewhere else [])]
+        if self.route == "never-infer":
+            return ["inferences-refused", *([] if self.after_ids else ["ended"])]
+        if self.route in _CHANGED:
+            return [_CHANGED[self.route]]
+        said = [values.get(side[0]) for side in (self.before_ids, self.after_ids) if side]
+        is_same = len(said) == 2 and said[0] is not None and said[0] == said[1]
+        elsewhere = ["scope"] if self.before_ids and self.is_elsewhere else []
+        return [*([] if is_same else ["value"]), *elsewhere]
 
     def wire(self, values: Mapping[str, str | None]) -> dict[str, Any]:
         """The receipt; `values`: canonical texts by record id, as far as they may be shown."""
@@ -70,6 +94,8 @@ class Receipt:
             "route": self.route,
             "record_id": self.record_id,
             "scope": Raw(self.scope_text),
+            "changed": self.changed(values),
+            "took_along": self.took_along,
             "before": _side(self.before_ids, values, scope_before),
             "after": _side(self.after_ids, values, Raw(self.scope_text)),
             "at": instant_text(self.made_at),
@@ -86,6 +112,24 @@ class Receipt:
                 else {}
             ),
         }
+
+
+_CHANGED = {
+    "out-of-date": "ended",
+    "wrong-person": "withdrawn",
+    "dispute": "disputed",
+    "forget": "forgotten",
+    "undo": "undone",
+}
+CHANGES = (
+    "value",
+    "scope",
+    "confirmed",
+    "dispute-lifted",
+    "inferences-refused",
+    *_CHANGED.values(),
+)
+"""What an act may change."""
 
 
 def _side(
@@ -126,10 +170,15 @@ def undo_deadline(tenant_id: UUID, at: datetime) -> datetime | None:
     return at + timedelta(hours=hours) if hours else None
 
 
-_COLUMNS = tuple(field.name for field in fields(Receipt))
+_COLUMNS = tuple(field.name for field in fields(Receipt) if field.name != "took_along")
 _TABLE_COLUMNS = ", ".join(
     "before_scope_text" if name == "before_state" else name for name in _COLUMNS
 )
+
+_TOOK_ALONG = """(
+  SELECT count(*) FROM record_act a WHERE a.tenant_id = receipt.tenant_id AND a.act_id = receipt.act_id
+    AND a.record_id <> receipt.record_id AND NOT a.is_main
+    AND (a.to_status IN ('expired', 'deleted') OR receipt.route IN ('wrong-person', 'dispute')))"""
 
 
 def write_receipt(
@@ -146,7 +195,8 @@ def write_receipt(
     statement: str | None = None,
     undo_until: datetime | None = None,
 ) -> Receipt:
-    """Write the receipt of an act. `record`: the one acted on, as it was; the scope is that of what came after."""
+    """Write the receipt of an act, whose history is kept already. `record`: the one acted on, as it was; the scope is that of
+    what came after."""
     receipt = Receipt(
         number=number,
         act_id=act.id,
@@ -178,10 +228,10 @@ def write_receipt(
             f"INSERT INTO receipt (tenant_id, before_digest, after_digest, {_TABLE_COLUMNS}) "
             "VALUES (%s::uuid, %s::bytea, %s::bytea, %s::text, %s::uuid, %s::text, %s::text, %s::text[], %s::text[], "
             "%s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::bytea, "
-            "%s::timestamptz, %s::timestamptz, %s::timestamptz, %s::text)",
+            f"%s::timestamptz, %s::timestamptz, %s::timestamptz, %s::text) RETURNING {_TOOK_ALONG}",
             [act.tenant_id, *digests, *values],
         )
-    return receipt
+        return replace(receipt, took_along=cursor.fetchone()[0])
 
 
 def find_receipt(tenant_id: UUID, number: str, *, lock: bool = False) -> Receipt | None:
@@ -189,9 +239,13 @@ def find_receipt(tenant_id: UUID, number: str, *, lock: bool = False) -> Receipt
     return _one(tenant_id, "number = %s::text" + (" FOR UPDATE" if lock else ""), number)
 
 
-def latest_receipt(tenant_id: UUID, record_id: str) -> Receipt | None:
-    """The last receipt of acts on a record."""
-    return _one(tenant_id, "record_id = %s::text ORDER BY made_at DESC, number LIMIT 1", record_id)
+def receipt_of_forgetting(tenant_id: UUID, record_id: str) -> Receipt | None:
+    """The receipt of the act that forgot a record."""
+    return _one(
+        tenant_id,
+        "record_id = %s::text AND route = 'forget' ORDER BY made_at DESC, number LIMIT 1",
+        record_id,
+    )
 
 
 def standing_dispute(tenant_id: UUID, record: Record) -> Receipt | None:
@@ -207,13 +261,13 @@ def standing_dispute(tenant_id: UUID, record: Record) -> Receipt | None:
 def _one(tenant_id: UUID, condition: str, *parameters: str | datetime | None) -> Receipt | None:
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {_TABLE_COLUMNS} FROM receipt WHERE tenant_id = %s::uuid AND {condition}",
+            f"SELECT {_TABLE_COLUMNS}, {_TOOK_ALONG} FROM receipt WHERE tenant_id = %s::uuid AND {condition}",
             [tenant_id, *parameters],
         )
         row = cursor.fetchone()
     if row is None:
         return None
-    named = dict(zip(_COLUMNS, row, strict=True))
+    named = dict(zip((*_COLUMNS, "took_along"), row, strict=True))
     return Receipt(**{**named, "log_entry_hash": bytes(named["log_entry_hash"])})
 
 

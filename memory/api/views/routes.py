@@ -169,17 +169,16 @@ class Undo(ApiView):
         ability="write",
         answers={200: UNDONE, 202: PENDING},
         changes=True,
-        errors=("receipt-not-found", "undo-closed", "permission-denied"),
+        errors=("receipt-not-found", "undo-closed", "permission-denied", "legal-hold"),
         tag=TAG,
     )
     def post(self, call: Call) -> Answer:
         undone = undo_receipt(principal=call.principal, number=call.path["number"])
         if undone.receipt is None:
             return pending(str(undone.pending_id))
-        values = {one.id: one.value_text for one in undone.records}
         body = {
             "records": [one.wire() for one in undone.records],
-            "receipt": undone.receipt.wire(values),
+            "receipt": undone.receipt.wire(undone.values),
         }
         if len(undone.records) != 1:
             # Withheld as soon as one of them ends: what ends withholds the receipts of acts on it, too.

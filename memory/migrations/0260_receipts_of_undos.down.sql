@@ -1,0 +1,1 @@
+DROP INDEX receipt_by_its_undo;
