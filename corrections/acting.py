@@ -9,6 +9,8 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
 from corrections.once import sent_once
+from corrections.queries.standing import live_now
+from corrections.refusal_words import refusal_words
 from corrections.remembered import remembered
 from corrections.visit import APPOINTING, Visit
 from memory.errors import (
@@ -96,23 +98,21 @@ def receipt_url(visit: Visit, receipt: Receipt | None, record: Record | None = N
     return visit.url("memory", receipt.after_ids[0] if receipt.after_ids else record.id)
 
 
-def conflict(visit: Visit, error: DomainError | None) -> dict[str, Any]:
-    """What the form says about a refusal: what stands there now, when somebody else was first."""
+def conflict(visit: Visit, error: DomainError | None, seen: Record) -> dict[str, Any]:
+    """What the form says about a refusal. `now`: what stands there, when somebody was first; `before`: what the reader saw."""
     if error is None:
         return {"error": None}
+    told: dict[str, Any] = {"error": refusal_words(error)}
     if isinstance(error, LegalHoldActive):
-        return {
-            "error": _(
-                "It has to stay as it is for a legal reason. You can still have it forgotten: then no agent uses it."
-            ),
-            "title": _("It can't be changed now"),
-        }
+        return {**told, "title": _("It can't be changed now")}
     if isinstance(error, AlreadyDisputed):
-        return {
-            "error": _("An admin has yet to look into it. Undo the receipt to say it otherwise."),
-            "title": _("You said already that you disagree"),
-            "receipt_before": error.receipt,
-        }
-    if not isinstance(error, RecordChanged) or error.active_id is None:
-        return {"error": str(error)}
-    return {"error": str(error), "now": remembered(record_by_id(visit.principal, error.active_id))}
+        title = _("You said already that you disagree")
+        return {**told, "title": title, "receipt_before": error.receipt}
+    if not isinstance(error, RecordChanged):
+        return {**told, "title": _("That can't be done")}
+    ids = [error.active_id, seen.id] if error.active_id is not None else [seen.id]
+    live = live_now(visit.principal, *ids)
+    if live is None:
+        return {**told, "title": _("It is not in use any more"), "over": seen.id}
+    now = correctable_record(visit, live)
+    return {**told, "now": remembered(now), "before": remembered(seen)}

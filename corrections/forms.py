@@ -296,37 +296,6 @@ class ActForm(forms.Form):
     once = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
 
 
-class FixForm(ActForm):
-    new_value = forms.CharField(
-        label=_("What is right"), max_length=10_000, widget=forms.Textarea(attrs={"rows": 2})
-    )
-    case_name = forms.RegexField(
-        r"^[A-Za-z0-9_.-]{1,64}$",
-        label=_("Kind of case"),
-        required=False,
-        help_text=_("Such as trip_id or order."),
-    )
-    case_value = forms.CharField(
-        label=_("Which one"), required=False, max_length=200, help_text=_("Such as PUNE-0304.")
-    )
-    field_order = ("new_value", "case_name", "case_value", "reason", "expect", "once")
-
-    def __init__(self, *args: Any, needs_case: bool = False, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.needs_case = needs_case
-        if not needs_case:
-            del self.fields["case_name"], self.fields["case_value"]
-
-    def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        if self.needs_case and not (given.get("case_name") and given.get("case_value")):
-            self.add_error(
-                "case_name",
-                _("Name the case in which this is right, or press “Everywhere” below."),
-            )
-        return given
-
-
 class OutOfDateForm(ActForm):
     since = day(_("Not true since"))
     field_order = ("since", "reason", "expect", "once")

@@ -6,6 +6,7 @@ Codes stay in addresses and in the log.
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from corrections.remembered import case_words
 from corrections.words import Badge, Words
 from memory.records.record import Record
 
@@ -97,7 +98,5 @@ def reach_words(record: Record) -> str:
         "user": gettext("everywhere for the person"),
         "org": gettext("in the whole organisation"),
     }.get(record.level, record.level)
-    bound = ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in record.bindings.items()
-    )
+    bound = ", ".join(f"{case_words(name)} {value}" for name, value in record.bindings.items())
     return f"{level} ({bound})" if bound else level

@@ -1,6 +1,7 @@
 """A memory in plain words: what it says, where it came from, where it applies, and its state with who can still use it."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from corrections.words import Badge
 from memory.records.decision import ENOUGH_OBSERVATIONS
 from memory.records.record import Record
 
+_ID_AT_END = re.compile(r"(?:[_.-]+id|(?<=[a-z])I[dD])$")
+_BETWEEN = re.compile(r"[_.-]+")
 _WITHDRAWN = Badge("‖", gettext_lazy("Set aside"), "held")
 _FORGOTTEN = Badge("∅", gettext_lazy("Forgotten"), "")
 _STATES: dict[str, Badge] = {
@@ -127,9 +130,15 @@ def level_words(level: str) -> str:
     }.get(level, level)
 
 
+def case_words(name: str) -> str:
+    """A kind of case: `trip_id` and `tripId` as `trip`."""
+    bare = _ID_AT_END.sub("", name) or name
+    return _BETWEEN.sub(" ", bare).strip() or name
+
+
 def scope_words(level: str, bindings: dict[str, Any]) -> str:
     """Where it applies: the level, and what it is bound to."""
-    bound = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in bindings.items())
+    bound = ", ".join(f"{case_words(name)} {value}" for name, value in bindings.items())
     return f"{level_words(level)} ({bound})" if bound else level_words(level)
 
 

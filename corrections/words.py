@@ -144,3 +144,16 @@ ROUTE_EFFECTS: dict[str, Words] = {
     "never-infer": _("Agents may not guess this about you again."),
 }
 """What each built-in route does, said to the person who takes it."""
+
+FIELD_LABELS: dict[str, Words] = {
+    "new_value": _("What is right"),
+    "case_name": _("Kind of case"),
+    "case_other": _("Another kind"),
+    "case_value": _("Which one"),
+    "reason": _("Why?"),
+    "since": _("Not true since"),
+    "statement": _("What is wrong with it?"),
+    "prefix": _("Guess no more about"),
+    "count": _("How many stop being used"),
+}
+"""Fields of people's forms, for pages that show again what was typed."""

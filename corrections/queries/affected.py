@@ -1,8 +1,9 @@
 """Which memories a wider correction changes, so that a person can see the exact set first; and the seal that binds them to it.
 
 The wider place is the record's own, or, for one that is about a single case, where agents take the thing from in other cases.
-The set is the record, whatever stands in the wider place, and what was derived from either. The seal names route, place, person
-and the set with versions, and holds for ten minutes: a changed set needs a fresh look.
+The set is the record, whatever stands in the wider place, what agents inferred of the same values, and what was derived from any
+of them. The seal names route, place, person and the set with versions, and holds for ten minutes: a changed set needs a fresh
+look.
 """
 
 import json
@@ -14,9 +15,11 @@ from typing import Any
 from django.core import signing
 from django.db import connection
 
+from corrections.queries.falling import replaced_with
 from memory.access import Principal
 from memory.canonical import canonical
 from memory.queries.records import today_of
+from memory.records.ending import DESCENDANTS
 from memory.records.overdue import is_over
 from memory.records.record import Record
 
@@ -30,16 +33,10 @@ r.tenant_id = %(tenant)s::uuid AND r.subject_type = %(subject_type)s::text AND r
   AND r.key = %(key)s::text AND r.status = 'active' AND r.review IS NULL AND NOT {is_over("r")}
 """
 _AFFECTED = f"""
-WITH RECURSIVE hit (id) AS (
-  SELECT r.id FROM memory_record r
-  WHERE {_OF_THE_THING}
-    AND (r.id = %(id)s::text OR (r.level = %(level)s::text AND r.bindings_text = %(bindings)s::text))
-  UNION
-  SELECT l.record_id FROM hit h JOIN record_lineage l ON l.tenant_id = %(tenant)s::uuid AND l.parent_id = h.id
-)
-SELECT r.id, r.key, r.row_version, v.value_text FROM hit h
+{DESCENDANTS}
+SELECT r.id, r.key, r.row_version, v.value_text FROM gone h
 JOIN memory_record r ON r.tenant_id = %(tenant)s::uuid AND r.id = h.id AND r.status = 'active' AND r.review IS NULL
-  AND NOT {is_over("r")}
+  AND NOT {is_over("r")} AND (r.subject_type <> 'user' OR r.subject_id = %(subject)s::text)
 LEFT JOIN record_value v ON v.tenant_id = r.tenant_id AND v.record_id = r.id
 ORDER BY r.id LIMIT 1001
 """
@@ -83,8 +80,10 @@ def _set_digest(affected: Sequence[Affected]) -> str:
     return sha256(canonical([[one.id, one.row_version] for one in affected]).encode()).hexdigest()
 
 
-def widening_of(principal: Principal, record: Record, *, route: str) -> Widening:
-    """What a correction everywhere would change, read now."""
+def widening_of(
+    principal: Principal, record: Record, *, route: str, new_text: str | None = None
+) -> Widening:
+    """What a correction everywhere would change, read now. `new_text`: what it will say."""
     named: dict[str, Any] = {
         "tenant": principal.tenant_id,
         "subject_type": record.subject_type,
@@ -101,7 +100,8 @@ def widening_of(principal: Principal, record: Record, *, route: str) -> Widening
             cursor.execute(_ELSEWHERE, named)
             level, bindings_text = cursor.fetchone() or ("user", "{}")
             named |= {"level": level, "bindings": bindings_text}
-        cursor.execute(_AFFECTED, named)
+        roots = replaced_with(principal, record, level, bindings_text, new_text=new_text)
+        cursor.execute(_AFFECTED, {**named, "roots": roots})
         affected = [Affected(*row) for row in cursor.fetchall()]
         cursor.execute(_UNTOUCHED, {**named, "hit": [one.id for one in affected]})
         untouched = cursor.fetchone()[0]

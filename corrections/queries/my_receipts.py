@@ -20,6 +20,7 @@ class ReceiptLine:
     made_at: datetime
     undo_until: datetime | None
     undone_at: datetime | None
+    after_ids: list[str]
 
 
 MY_RECEIPTS = """
@@ -37,7 +38,7 @@ def my_receipts(
         where = " AND (p.made_at, p.number) < (%(at)s::timestamptz, %(number)s::text)"
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT p.number, p.route, p.record_id, r.key, p.scope_text, p.made_at, p.undo_until, p.undone_at "
+            "SELECT p.number, p.route, p.record_id, r.key, p.scope_text, p.made_at, p.undo_until, p.undone_at, p.after_ids "
             f"{MY_RECEIPTS}{where} ORDER BY p.made_at DESC, p.number DESC LIMIT %(limit)s::int",
             {
                 "tenant": principal.tenant_id,
@@ -64,30 +65,53 @@ def my_receipt(principal: Principal, number: str) -> tuple[Receipt, str]:
     return receipt, row[0]
 
 
-def fell_with(principal: Principal, receipt: Receipt) -> int:
-    """How many memories about the person ended together with the one that a receipt is of."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM record_act a JOIN memory_record r ON r.tenant_id = a.tenant_id AND r.id = a.record_id "
-            "WHERE a.tenant_id = %(tenant)s::uuid AND a.act_id = %(act)s::uuid AND a.record_id <> %(record)s::text "
-            "AND NOT a.is_main AND a.to_status IN ('expired', 'deleted') "
-            "AND r.subject_type = 'user' AND r.subject_id = %(subject)s::text",
-            {
-                "tenant": principal.tenant_id,
-                "act": receipt.act_id,
-                "record": receipt.record_id,
-                "subject": principal.subject,
-            },
-        )
-        return int(cursor.fetchone()[0])
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an act did, and what of it stands. `has_ended`: the act ended the memory that the receipt is of; `along`: so many more
+    of the person's ended, or were set aside or disputed with it; `versions`: earlier ones that went, too; `is_in_use`: what came
+    of it is still what agents use; `is_sealed`: a legal hold keeps a sealed copy of what it is about; `undid`: the route of the
+    receipt that it undid.
+    """
+
+    has_ended: bool
+    along: int
+    versions: int
+    is_in_use: bool
+    is_sealed: bool
+    undid: str | None
 
 
-def is_kept_sealed(principal: Principal, receipt: Receipt) -> bool:
-    """Whether a legal hold keeps a sealed copy of what the receipt is about."""
+_OUTCOME = """
+SELECT coalesce(bool_or(a.record_id = %(record)s::text AND a.to_status <> 'active'), false),
+       count(*) FILTER (WHERE a.is_other AND (a.to_status = 'expired' OR a.to_status = 'deleted' AND a.from_status = 'active'
+                                              OR %(marks)s::bool AND a.to_status = 'active')),
+       count(*) FILTER (WHERE a.is_other AND a.to_status = 'deleted' AND a.from_status <> 'active'),
+       EXISTS (SELECT FROM memory_record n WHERE n.tenant_id = %(tenant)s::uuid AND n.id = %(after)s::text
+               AND n.status = 'active' AND n.review IS NULL),
+       EXISTS (SELECT FROM sealed_copy s WHERE s.tenant_id = %(tenant)s::uuid AND s.purpose = 'hold'
+               AND s.record_id = ANY(%(ids)s::text[])),
+       (SELECT p.route FROM receipt p WHERE p.tenant_id = %(tenant)s::uuid AND p.undone_by = %(number)s::text)
+FROM (
+  SELECT o.record_id, o.from_status, o.to_status, o.record_id <> %(record)s::text AND NOT o.is_main
+         AND r.subject_type = 'user' AND r.subject_id = %(subject)s::text AS is_other
+  FROM record_act o JOIN memory_record r ON r.tenant_id = o.tenant_id AND r.id = o.record_id
+  WHERE o.tenant_id = %(tenant)s::uuid AND o.act_id = %(act)s::uuid
+) a
+"""
+
+
+def outcome_of(principal: Principal, receipt: Receipt) -> Outcome:
+    """Read now, of what the person may read."""
+    named = {
+        "tenant": principal.tenant_id,
+        "subject": principal.subject,
+        "act": receipt.act_id,
+        "record": receipt.record_id,
+        "after": receipt.after_ids[0] if receipt.after_ids else None,
+        "ids": [receipt.record_id, *receipt.before_ids],
+        "marks": receipt.route in ("wrong-person", "dispute"),
+        "number": receipt.number,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM sealed_copy s WHERE s.tenant_id = %(tenant)s::uuid AND s.purpose = 'hold' "
-            "AND s.record_id = ANY(%(ids)s::text[]))",
-            {"tenant": principal.tenant_id, "ids": [receipt.record_id, *receipt.before_ids]},
-        )
-        return bool(cursor.fetchone()[0])
+        cursor.execute(_OUTCOME, named)
+        return Outcome(*cursor.fetchone())

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import template
 
-from corrections.words import ROUTE_EFFECTS, ROUTE_LABELS
+from corrections.words import FIELD_LABELS, ROUTE_EFFECTS, ROUTE_LABELS
 from memory.records.routes import BUILT_IN, Route
 
 register = template.Library()
@@ -31,3 +31,9 @@ def effect(route: Route) -> Any:
     built_in = BUILT_IN.get(route.name)
     is_reworded = built_in is not None and built_in.description != route.description
     return route.description if is_reworded else ROUTE_EFFECTS.get(route.name, route.description)
+
+
+@register.filter
+def field_words(name: str) -> Any:
+    """What a field of a form is called, where only its name is at hand."""
+    return FIELD_LABELS.get(name, name.replace("_", " "))

@@ -8,6 +8,7 @@ from corrections.forms import ReasonForm
 from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
 from corrections.queries.names import names_of
+from corrections.queries.standing import Standing, sealed_until
 from corrections.register_words import (
     SUBJECT_TYPES,
     origin_words,
@@ -16,7 +17,7 @@ from corrections.register_words import (
     standing_badge,
 )
 from corrections.remembered import remembered
-from corrections.views.me_memory import ladder, past_act
+from corrections.views.me_memory import ladder, past_act, quoted_entry
 from corrections.visit import GOVERNING, Visit, in_tenant
 from corrections.words import Words
 from memory.queries.record_history import PastAct, record_history
@@ -35,6 +36,8 @@ def record(visit: Visit, record_id: str) -> HttpResponse:
     context = {
         "memory": remembered(found),
         "record": found,
+        "standing": Standing(sealed_until=sealed_until(visit.principal, found.id)),
+        "is_entry": quoted_entry(visit, found.evidence_ref) is not None,
         "badge": standing_badge(found),
         "origin": origin_words(found),
         "reach": reach_words(found),

@@ -52,7 +52,7 @@ def proved(visit: Visit) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def page_link(request: HttpRequest, tenant: str, token: str) -> HttpResponse:
-    """Asks before it opens: programs that look at links in messages must not use them up or sign anybody out."""
+    """Asks before it opens: programs that look at links in messages must not open them or sign anybody out."""
     if request.method == "GET":
         return unkept(render(request, "page_link.html", {"tenant": tenant}))
     try:

@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from corrections.acting import (
     conflict,
@@ -15,11 +15,14 @@ from corrections.acting import (
     done_once,
     receipt_url,
 )
+from corrections.falling_words import prefixes_in_words, told
 from corrections.forms import ActForm, DisputeForm, NeverInferForm, OutOfDateForm
 from corrections.htmx import render_page, wants_fragment
-from corrections.once import led_before, new_key, sent_once
+from corrections.once import led_before, new_key
+from corrections.post_only import post_only
 from corrections.queries.my_receipts import my_receipt
-from corrections.remembered import key_words, remembered
+from corrections.queries.standing import standing_of
+from corrections.remembered import remembered
 from corrections.views.me_fix import fix
 from corrections.views.me_receipts import receipt_page
 from corrections.visit import Visit, in_tenant
@@ -27,22 +30,34 @@ from memory.actions.act_on_route import Form, act_on_route
 from memory.actions.undo_receipt import undo_receipt
 from memory.errors import DomainError, RecordNotFound, RouteNotFound
 from memory.queries.records import today_of
-from memory.records import fingerprints
+from memory.records import clock
+from memory.records.receipts import undo_deadline
 from memory.records.record import Record
-from memory.records.routes import Route, find_route
+from memory.records.routes import BUILT_IN, Route, find_route
 
 
-@require_POST
+@post_only("correct", "record_id", "confirm")
 @in_tenant()
 def confirm(visit: Visit, record_id: str) -> HttpResponse:
     """One press in the list or on the memory's page."""
-    correctable_record(visit, record_id)
+    record = correctable_record(visit, record_id)
 
     def act() -> str:
         act_on_route(principal=visit.principal, record_id=record_id, name="confirm", form=Form())
         return back_of(visit)
 
-    answer = sent_once(visit, act)
+    def refused(error: DomainError) -> HttpResponse:
+        if wants_fragment(visit.request):
+            # A row has no room for what there is to choose from.
+            answer = HttpResponse(status=204)
+            answer["HX-Redirect"] = visit.url("correct", record_id, "confirm")
+            return answer
+        form = ActForm(initial={"expect": record_id, "once": new_key()})
+        return _page(visit, record, BUILT_IN["confirm"], form, error=error, status=409)
+
+    answer = done_once(visit, act, refused)
+    if answer.status_code != 302:
+        return answer
     words = _("Confirmed. Thank you.")
     if wants_fragment(visit.request):
         context = {
@@ -86,7 +101,9 @@ def _by_route(visit: Visit, record: Record, route: str) -> HttpResponse:
         return HttpResponseRedirect(visit.url("memory", record.id))
     if found.url_template:
         return HttpResponseRedirect(found.url(visit.slug, record.id))
-    if route == "confirm" and visit.request.method == "GET":
+    if visit.request.method != "POST" and not _is_open(record, route):
+        return over(visit, record)
+    if route == "confirm" and visit.request.method != "POST":
         context = {"memory": remembered(record), "once": new_key()}
         return render_page(visit.request, "me/confirm.html", context)
     make_form = _FORMS.get(route)
@@ -95,18 +112,36 @@ def _by_route(visit: Visit, record: Record, route: str) -> HttpResponse:
     return _act(visit, record, found, make_form)
 
 
-def _never_infer_form(record: Record, **given: Any) -> ActForm:
-    prefixes = [(one, key_words(one)) for one in fingerprints.prefixes(record.key)]
+def _is_open(record: Record, route: str) -> bool:
+    """Whether the route can do anything with the record as it is. What is over can still be forgotten with its versions."""
+    shown = remembered(record)
+    if route == "forget":
+        return record.status != "deleted"
+    is_rule = shown.state == "policy"
+    return shown.is_live and not (is_rule and _FORMS.get(route) is None)
+
+
+def over(visit: Visit, record: Record) -> HttpResponse:
+    """Instead of a form for what is not in use, or is corrected elsewhere: what became of it, and where to go on."""
+    context = {
+        "memory": remembered(record),
+        "record": record,
+        "standing": standing_of(visit.principal, record.id),
+    }
+    return render_page(visit.request, "me/over.html", context)
+
+
+def _never_infer_form(visit: Visit, record: Record, **given: Any) -> ActForm:
     given.setdefault("initial", {})["prefix"] = record.key
-    return NeverInferForm(prefixes=prefixes, **given)
+    return NeverInferForm(prefixes=prefixes_in_words(visit, record), **given)
 
 
 _FORMS: dict[str, Callable[..., ActForm]] = {
-    "confirm": lambda record, **given: ActForm(**given),
-    "out-of-date": lambda record, **given: OutOfDateForm(**given),
-    "wrong-person": lambda record, **given: ActForm(**given),
-    "dispute": lambda record, **given: DisputeForm(**given),
-    "forget": lambda record, **given: ActForm(**given),
+    "confirm": lambda visit, record, **given: ActForm(**given),
+    "out-of-date": lambda visit, record, **given: OutOfDateForm(**given),
+    "wrong-person": lambda visit, record, **given: ActForm(**given),
+    "dispute": lambda visit, record, **given: DisputeForm(**given),
+    "forget": lambda visit, record, **given: ActForm(**given),
     "never-infer": _never_infer_form,
 }
 _FIELDS = ("since", "statement", "prefix")
@@ -117,8 +152,8 @@ def _act(
 ) -> HttpResponse:
     if visit.request.method != "POST":
         initial = {"expect": record.id, "once": new_key(), "since": today_of(visit.principal)}
-        return _page(visit, record, route, make_form(record, initial=initial))
-    form = make_form(record, data=visit.request.POST)
+        return _page(visit, record, route, make_form(visit, record, initial=initial))
+    form = make_form(visit, record, data=visit.request.POST)
     if not form.is_valid():
         return _page(visit, record, route, form, status=422)
     given = form.cleaned_data
@@ -145,17 +180,27 @@ def _page(
     error: DomainError | None = None,
     status: int = 200,
 ) -> HttpResponse:
+    refused = conflict(visit, error, record)
+    if "now" in refused:
+        # The form goes on with what stands there now, its text kept.
+        record = refused["now"].record
+        data = visit.request.POST.copy()
+        data["expect"], data["once"] = record.id, new_key()
+        form = _FORMS[route.name](visit, record, data=data)
+    now = clock.now()
     context = {
         "memory": remembered(record),
         "route": route,
         "form": form,
         "is_held": record.hold_count > 0,
-        **conflict(visit, error),
+        "falls": told(visit, record, route.name),
+        "undo_until": undo_deadline(visit.principal.tenant_id, now),
+        **refused,
     }
     return render_page(visit.request, "me/route.html", context, status=status)
 
 
-@require_POST
+@post_only("receipt", "number")
 @in_tenant(about_self=True)
 def undo(visit: Visit, number: str) -> HttpResponse:
     """Undo what a receipt tells of; what is over stays as it is and the receipt says why."""

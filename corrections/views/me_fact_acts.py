@@ -3,13 +3,15 @@
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from corrections.acting import done_once
 from corrections.facts_shown import shown
 from corrections.htmx import render_page
 from corrections.once import new_key
+from corrections.post_only import post_only
 from corrections.queries.my_facts import my_fact_revisions
+from corrections.refusal_words import refusal_words
 from corrections.visit import Visit, in_tenant
 from memory.access import holds_containers, names_no_container
 from memory.actions.delete_fact import delete_fact
@@ -48,7 +50,7 @@ def _seen(visit: Visit) -> int | None:
     return int(given) if given.isdecimal() and len(given) <= 9 else None
 
 
-@require_POST
+@post_only("my-fact", "fact_id")
 @in_tenant(about_self=True)
 def confirm_fact(visit: Visit, fact_id: str) -> HttpResponse:
     fact = _own(visit, fact_id)
@@ -81,6 +83,11 @@ def remove_fact(visit: Visit, fact_id: str) -> HttpResponse:
 
 
 def _page(visit: Visit, fact: FactView, *, error: DomainError | None = None) -> HttpResponse:
-    context = {"shown": shown(fact), "fact": fact, "once": new_key(), "error": error}
+    context = {
+        "shown": shown(fact),
+        "fact": fact,
+        "once": new_key(),
+        "error": refusal_words(error) if error is not None else None,
+    }
     status = 200 if error is None else 409
     return render_page(visit.request, "me/remove_fact.html", context, status=status)

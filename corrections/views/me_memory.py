@@ -23,6 +23,7 @@ from corrections.queries.my_memory import (
     surroundings,
 )
 from corrections.queries.names import names_of
+from corrections.queries.standing import standing_of
 from corrections.remembered import (
     LIVE_STATES,
     STATE_NAMES,
@@ -40,8 +41,10 @@ from memory.errors import BadInput, LogNotFound, RecordNotFound
 from memory.log_entry import StoredEntry
 from memory.queries.record_history import PastAct, record_history
 from memory.queries.run_log import entry_by_id
+from memory.queries.undoable import undo_refusals
+from memory.records import clock
 from memory.records.record import Record
-from memory.records.routes import routes_named
+from memory.records.routes import Route, routes_named
 
 MEMORIES_A_PAGE = 30
 QUOTE_MAX = 600
@@ -120,15 +123,16 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
         record = correctable_record(visit, record_id)
     except RecordNotFound:
         return _set_aside(visit, record_id)
-    routes = routes_named(visit.principal, [record.route])
+    shown = remembered(record)
     history = record_history(visit.principal, record_id)
     around = surroundings(visit.principal, record_id)
     quoted = quoted_entry(visit, record.evidence_ref)
     is_disputed = any(at == record.disputed_at for _said, at in around.statements)
     people = [*(act.actor for act in history), *(use.writer for use in around.uses)]
     context = {
-        "memory": remembered(record),
+        "memory": shown,
         "record": record,
+        "standing": None if shown.is_live else standing_of(visit.principal, record.id),
         "uses": [(use, DECISIONS.get(use.decision, use.decision)) for use in around.uses],
         "statements": [said for said, _at in around.statements],
         "quoted": quoted,
@@ -141,23 +145,29 @@ def memory_detail(visit: Visit, record_id: str) -> HttpResponse:
             for one in record.derived_from
         ],
         "ladder": ladder(record),
-        "routes": [
-            (route, route.url(visit.slug, record.id) if route.url_template else None)
-            for route in routes.values()
-            if route.audience == "person"
-            and (route.is_built_in or route.name == record.route)
-            and not (route.name == "confirm" and record.confirmed_at is not None)
-            and not (route.name == "dispute" and is_disputed)
-        ],
+        "routes": _routes(visit, record, is_disputed=is_disputed) if shown.is_live else [],
         "once": new_key(),
     }
     return render_page(visit.request, "me/memory_detail.html", context)
 
 
+def _routes(visit: Visit, record: Record, *, is_disputed: bool) -> list[tuple[Route, str | None]]:
+    """What the person can do, each way with its outside address where it has one."""
+    return [
+        (route, route.url(visit.slug, record.id) if route.url_template else None)
+        for route in routes_named(visit.principal, [record.route]).values()
+        if route.audience == "person"
+        and (route.is_built_in or route.name == record.route)
+        and not (route.name == "confirm" and record.confirmed_at is not None)
+        and not (route.name == "dispute" and is_disputed)
+    ]
+
+
 def _set_aside(visit: Visit, record_id: str) -> HttpResponse:
     """What the reader said is not about them: that it is looked into, and the way back; nothing of what it says."""
     record, number = set_aside(visit.principal, record_id)
-    context = {"memory": remembered(record), "number": number}
+    refused = undo_refusals(visit.principal.tenant_id, [number], clock.now())
+    context = {"memory": remembered(record), "number": number, "can_undo": not refused}
     return render_page(visit.request, "me/set_aside.html", context)
 
 
@@ -190,7 +200,7 @@ _ACTS = {
     "observed": lambda: _("Seen again"),
     "corrected": lambda: _("Corrected"),
     "confirmed": lambda: _("Confirmed"),
-    "forgotten": lambda: _("Stopped using it, for good"),
+    "forgotten": lambda: _("Forgotten"),
     "expired": lambda: _("Became out of date"),
     "superseded": lambda: _("Replaced"),
     "began": lambda: _("Its first day came"),

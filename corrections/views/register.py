@@ -13,6 +13,7 @@ from corrections.htmx import render_page
 from corrections.paging import address, chips
 from corrections.queries.names import names_of
 from corrections.queries.register import Ended, RegisterFilters, register, sees_all
+from corrections.receipt_words import way_words
 from corrections.register_words import how_badge, reason_words
 from corrections.remembered import key_words
 from corrections.templatetags.lookups import label
@@ -87,7 +88,7 @@ def _row(visit: Visit, one: Ended, governs: bool, labels: dict[str, Any]) -> dic
         "name": key_words(one.name) if one.what == "memory" else one.name,
         "badge": how_badge(one.how),
         "reason": reason_words(one.reason_code),
-        "route": labels.get(one.route, one.route) if one.route else None,
+        "route": labels.get(one.route, way_words(one.route)) if one.route else None,
         "said": _said(one),
         "successor_url": visit.url(record, one.successor) if one.successor else None,
         "fell_with_url": visit.url(record, one.fell_with) if one.fell_with else None,

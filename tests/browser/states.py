@@ -93,8 +93,17 @@ def _of_forms(kit: TenantKit, ann: Person, admin: Person) -> dict[str, State]:
         page.locator("main [name='count']").fill("7")
         press(page)
 
+    sent_twice = _guess(kit, "a.twice")
+
+    def another_text(page: Page) -> None:
+        once = page.locator("main [name='once']").first.get_attribute("value") or ""
+        fields = {"new_value": "window", "expect": sent_twice, "once": once}
+        ann.post(f"memory/{sent_twice}/correct/fix-value", fields)
+        sent(new_value="front row")(page)
+
     fix = f"memory/{seat}/correct/fix-value"
     return {
+        "sent-already": State(ann, f"memory/{sent_twice}/correct/fix-value", another_text),
         "fix-refused": State(ann, fix, _without_checks(press)),
         "conflict": State(ann, f"memory/{changed}/correct/fix-value", second),
         "disputed-already": State(

@@ -35,7 +35,7 @@ def test_a_person_finds_a_wrong_guess_fixes_it_for_one_case_and_undoes(
     page.get_by_role("link", name="Fix travel › seat").click()
     page.get_by_label("What is right").fill("window")
     page.get_by_role("button", name="Save for this case").click()
-    page.get_by_text("only in this case (trip id PUNE)").first.wait_for()
+    page.get_by_text("only in this case (trip PUNE)").first.wait_for()
     assert recalled(kit, trip_id="PUNE")["value"] == "window"
     receipt = page.url
     page.get_by_role("button", name="Undo").click()
@@ -113,7 +113,7 @@ def test_a_form_that_lost_its_session_keeps_the_text_and_is_sent_after_signing_i
     page.get_by_role("heading", name="Your session has ended").wait_for()
     ann.context.add_cookies([one for one in session if one["name"] == "sessionid"])
     page.get_by_role("button", name="Send it again").click()
-    page.get_by_text("only in this case (trip id PUNE)").first.wait_for()
+    page.get_by_text("only in this case (trip PUNE)").first.wait_for()
     assert recalled(kit, trip_id="PUNE")["value"] == "window"
 
 

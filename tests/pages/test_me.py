@@ -152,12 +152,17 @@ def test_confirming_without_scripts_goes_back_to_the_filtered_list(ann: Person) 
 
 def test_fixing_applies_to_the_case_at_hand_and_nothing_else(ann: Person) -> None:
     record = remember(ann.kit, "aisle")
-    fields = {"new_value": "window", "case_name": "trip_id", "case_value": "PUNE", "expect": record}
+    fields = {
+        "new_value": "window",
+        "case_other": "trip_id",
+        "case_value": "PUNE",
+        "expect": record,
+    }
     url = receipt_of(ann.post(f"memory/{record}/correct/fix-value", fields))
     shown = text_of(ann.get(url))
     assert "− aisle" in shown
     assert "+ window" in shown
-    assert "only in this case (trip id PUNE)" in shown
+    assert "only in this case (trip PUNE)" in shown
     assert recalled(ann.kit, trip_id="PUNE")["value"] == "window"
     assert recalled(ann.kit, trip_id="ROME")["value"] == "aisle"
 
@@ -229,7 +234,7 @@ def test_widening_previews_the_exact_set_and_changes_only_that(ann: Person) -> N
     receipt_of(
         ann.post(
             f"memory/{record}/correct/fix-value",
-            {"new_value": "front", "case_name": "trip_id", "case_value": "ROME"},
+            {"new_value": "front", "case_other": "trip_id", "case_value": "ROME"},
         )
     )
     preview = ann.post(f"memory/{record}/widen", {"new_value": "window"})
@@ -244,7 +249,7 @@ def test_widening_previews_the_exact_set_and_changes_only_that(ann: Person) -> N
 
 def corrected_for(ann: Person, record: str, value: str, trip: str) -> str:
     """The id of the memory that a fix for one trip made."""
-    fields = {"new_value": value, "case_name": "trip_id", "case_value": trip}
+    fields = {"new_value": value, "case_other": "trip_id", "case_value": trip}
     receipt_of(ann.post(f"memory/{record}/correct/fix-value", fields))
     made = recalled(ann.kit, trip_id=trip)
     assert made["value"] == value

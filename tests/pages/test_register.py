@@ -146,7 +146,7 @@ def test_a_receipt_of_a_forget_leads_to_what_fell_with_it(ann: Person) -> None:
     gone = remember(ann.kit, "nuts", key="food.diet")
     remember(ann.kit, "no satay", key="food.menu", derived_from=[gone])
     receipt = ann.get(ann.post(f"memory/{gone}/correct/forget")["Location"])
-    assert "1 memory that was derived from it" in text_of(receipt)
+    assert "1 more memory was forgotten: derived from it" in text_of(receipt)
     act = re.search(r'href="([^"]*\?act=[^"]+)"', receipt.content.decode())
     assert act
     assert len(rows(ann.get(act.group(1)))) == 2

@@ -1,0 +1,1 @@
+ALTER TABLE page_form DROP COLUMN said;
