@@ -25,7 +25,7 @@ from memory.erasure.reach import (
 from memory.errors import LegalHoldActive
 from memory.records import clock
 from memory.records.acts import Act, ended
-from memory.records.ending import forget
+from memory.records.ending import Ending, forget
 from memory.records.sealing import destroy_undo_copies
 from memory.records.store import bindings_hash, find_record
 
@@ -68,7 +68,7 @@ def clear_records(principal: Principal, erasure: ErasureView) -> Counts:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND {records_condition(erasure.kind)}"
-            " AND m.deleted_reason IS DISTINCT FROM %(reason)s::text ORDER BY m.id LIMIT %(limit)s::int",
+            " AND m.deleted_reason IS DISTINCT FROM %(reason)s::text ORDER BY m.id LIMIT %(limit)s::int FOR UPDATE OF m",
             {
                 "tenant": tenant_id,
                 "selector": erasure.selector_id,
@@ -78,7 +78,7 @@ def clear_records(principal: Principal, erasure: ErasureView) -> Counts:
         )
         ids = [row[0] for row in cursor.fetchall()]
     gone: dict[str, None] = {}
-    act = Act(principal, "erased")
+    ended_by: dict[str, list[Ending]] = {}
     for record_id in ids:
         gone[record_id] = None
         record = find_record(tenant_id, record_id)
@@ -87,11 +87,15 @@ def clear_records(principal: Principal, erasure: ErasureView) -> Counts:
         endings = forget(tenant_id, record, clock.now(), reason=REASON)
         if held := [one.id for one in endings if one.is_held]:
             raise LegalHoldActive(ids=held)
+        ended_by[record_id] = endings
+        gone |= dict.fromkeys(one.id for one in endings)
+    # Only then: an entry keeps the head of the run, and who places a hold asks for that with records of this batch in hand.
+    for record_id, endings in ended_by.items():
+        act = Act(principal, "erased")
         entry = act.log(
             recordId=record_id, erasureId=str(erasure.id), tombstoned=[one.id for one in endings]
         )
-        Act(principal, "erased").keep(ended(endings, "deleted"), entry, reason_code=REASON)
-        gone |= dict.fromkeys(one.id for one in endings)
+        act.keep(ended(endings, "deleted"), entry, reason_code=REASON)
     if not gone:
         return {}
     copies = destroy_undo_copies(tenant_id, record_ids=list(gone))

@@ -5,6 +5,7 @@ its own locks, must still be there at the end: as a value, or as the sealed copy
 """
 
 import random
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memory.access import Principal, system_principal
+from memory.actions.append_log_entries import append_governance
 from memory.actions.correct import correct
 from memory.actions.emit_event import emit_event
 from memory.actions.expire_overdue import expire_overdue
@@ -33,6 +35,7 @@ from tests.at_once import Together, crew
 from tests.builders import TenantKit, make_tenant
 from tests.lifecycle.test_holds import NEXT_YEAR
 from tests.records.builders import a_record
+from tests.worker.processes import one, until
 
 pytestmark = pytest.mark.races
 RECORDS = 3
@@ -203,6 +206,38 @@ def test_no_schedule_destroys_a_record_that_a_hold_found(live_db: None, path: st
     with crew(2) as together:
         for seed in range(7):
             run_schedule(together, kit, app, path, seed)
+
+
+def test_an_erasure_that_waits_for_a_record_keeps_nobody_from_the_governance_log(
+    live_db: None,
+) -> None:
+    kit = make_tenant()
+    race = Race(kit, make(kit), "erase", 0)
+    _ask_erasure(race)
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+    def in_the_way() -> None:
+        with tenant_context(kit.id), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT FROM memory_record WHERE tenant_id = %s::uuid AND id = %s::text FOR UPDATE",
+                [kit.id, race.ids[1]],
+            )
+            begun.set()
+            until(lambda: one(waits) == 1)
+            append_governance(principal=race.worker, payload={"type": "hold.placed"})
+
+    def erase() -> None:
+        assert begun.wait(30)
+        run_due_erasures(race.worker)
+
+    begun = threading.Event()
+    with crew(2) as together:
+        assert together(lambda number: (in_the_way, erase)[number]()) == [None, None]
+    with tenant_context(kit.id), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM record_value WHERE record_id = ANY(%s::text[])", [race.ids]
+        )
+        assert cursor.fetchone()[0] == 0
 
 
 @pytest.mark.full
