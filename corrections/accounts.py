@@ -6,7 +6,7 @@ An attempt that failed is a line of the log without the address that was tried: 
 
 import base64
 import os
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import structlog
@@ -22,8 +22,10 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from corrections.issuer_session import IssuerSession
+from corrections.sign_in_limits import Tries
 from memory.actions.append_log_entries import append_governance
 from memory.api.authentication import principal_of_member
 from memory.tenancy import tenant_context
@@ -37,8 +39,26 @@ MOST_TENANTS_TOLD = 50
 class AccountAdapter(DefaultAccountAdapter):
     """Closed to sign-ups; a sign-in is an entry of governance in each tenant that the person is a member of."""
 
+    error_messages: ClassVar[dict[str, Any]] = {
+        **DefaultAccountAdapter.error_messages,
+        "too_many_login_attempts": gettext_lazy(
+            "Too many failed tries. Try again in five minutes at the latest."
+        ),
+        "rate_limited": gettext_lazy(
+            "Too many failed tries. Try again in five minutes at the latest."
+        ),
+    }
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        self._tries = Tries()
+        login = credentials.get("email") or credentials.get("username") or ""
+        self._tries.count(request, login.lower())
+
+    def _rollback_login_failed_rl_usage(self) -> None:
+        self._tries.take_back()
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         log.warning("sign_in_failed", by="password")

@@ -89,13 +89,13 @@ def receipt_url(visit: Visit, receipt: Receipt | None, record: Record | None = N
     """Where the receipt is; without one the act waits for a decision. What is about no person is on nobody's receipts page."""
     if receipt is None:
         messages.info(visit.request, _("It waits for a decision."))
-        return visit.url("memory-list")
+        return visit.list_url("memory-list")
     if record is None or record.subject_type == "user":
-        return visit.url("receipt", receipt.number)
+        return visit.onward("receipt", receipt.number)
     messages.success(
         visit.request, _("Done. The receipt is %(number)s.") % {"number": receipt.number}
     )
-    return visit.url("memory", receipt.after_ids[0] if receipt.after_ids else record.id)
+    return visit.onward("memory", receipt.after_ids[0] if receipt.after_ids else record.id)
 
 
 def conflict(visit: Visit, error: DomainError | None, seen: Record) -> dict[str, Any]:

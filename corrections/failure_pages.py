@@ -8,11 +8,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from corrections.htmx import is_htmx, unkept
 from corrections.look import look
 from memory.api.errors import STATUS
-from memory.errors import DomainError, RunDamaged
+from memory.errors import DomainError, RateLimited, RunDamaged
 
 
 def _words(status: int) -> tuple[str, str]:
@@ -85,6 +86,12 @@ def failure_page(
 def of_error(request: HttpRequest, error: DomainError) -> HttpResponse:
     """The page for a refusal."""
     status = STATUS[error.code]
-    detail = "" if status in (401, 404, 500, 503) else str(error)
+    detail = "" if status in (401, 404, 429, 500, 503) else str(error)
     words = _words_of_damage() if isinstance(error, RunDamaged) else None
-    return failure_page(request, status, detail, words)
+    if not isinstance(error, RateLimited):
+        return failure_page(request, status, detail, words)
+    seconds = error.retry_after_seconds
+    detail = ngettext("Try again in %(n)d second.", "Try again in %(n)d seconds.", seconds)
+    response = failure_page(request, status, detail % {"n": seconds})
+    response["Retry-After"] = str(seconds)
+    return response

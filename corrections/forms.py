@@ -1,16 +1,14 @@
 """What pages take: shapes only. Rules that need reads are the actions'."""
 
 import zoneinfo
-from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from corrections.actions.set_undo_window import HOURS_MAX
 from corrections.facts_shown import STATE_WORDS
+from corrections.filters import FilterForm, day, days
 from corrections.languages import offered
 from corrections.queries.access_log import ACTS
 from corrections.remembered import STATE_NAMES, state_badge
@@ -20,43 +18,7 @@ from memory.admission import MAX_INTEGER
 
 ID_MAX = 256
 ANY = ("", _("Any"))
-# In every zone the next day begins at a moment that there is.
-_FIRST_DAY, _LAST_DAY = date(2, 1, 1), date(9998, 12, 31)
 ANY_LANGUAGE = ("", _("The usual one here"))
-
-
-def days(form: forms.Form) -> dict[str, Any]:
-    """The days `since` and `until` as moments in the reader's zone, until the end of its day."""
-    given = form.cleaned_data
-    zone = timezone.get_current_timezone()
-    since, until = given.get("since"), given.get("until")
-    return {
-        "since": datetime.combine(since, time.min, zone) if since else None,
-        "until": datetime.combine(until + timedelta(days=1), time.min, zone) if until else None,
-    }
-
-
-def day(label: Any) -> forms.DateField:
-    return forms.DateField(
-        label=label,
-        required=False,
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        validators=[
-            MinValueValidator(_FIRST_DAY, _("Enter a valid date.")),
-            MaxValueValidator(_LAST_DAY, _("Enter a valid date.")),
-        ],
-    )
-
-
-class FilterForm(forms.Form):
-    """A filter in the address: what does not fit is left out, and the form says so."""
-
-    use_required_attribute = False
-
-    def wanted(self) -> dict[str, Any]:
-        """The values that are set and valid."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
 
 
 class RunsFilter(FilterForm):

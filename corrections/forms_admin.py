@@ -5,7 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from corrections.forms import ANY, ID_MAX, FilterForm
+from corrections.filters import FilterForm
+from corrections.forms import ANY, ID_MAX
 from corrections.navigation import role_name
 from corrections.quota_words import WINDOWS, window_words
 from memory.access import ABILITIES, DEFAULT_ABILITIES, Quota

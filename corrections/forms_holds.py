@@ -6,7 +6,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from corrections.forms import ID_MAX, FilterForm, day, days
+from corrections.filters import FilterForm, day, days
+from corrections.forms import ID_MAX
 from memory.errors import BadInput
 from memory.holds import HoldScope
 

@@ -5,7 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from corrections.forms import ANY, ID_MAX, FilterForm, day, days
+from corrections.filters import FilterForm, day, days
+from corrections.forms import ANY, ID_MAX
 from corrections.register_words import HOW
 
 

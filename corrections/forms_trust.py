@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from corrections.forms import ANY, ID_MAX, FilterForm, day
+from corrections.filters import FilterForm, day
+from corrections.forms import ANY, ID_MAX
 from corrections.review_words import KINDS, REASONS
 
 

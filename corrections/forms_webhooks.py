@@ -5,7 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from corrections.forms import ANY, FilterForm, days
+from corrections.filters import FilterForm, days
+from corrections.forms import ANY
 from corrections.forms import day as day_field
 from corrections.webhook_words import DELIVERY_STATES, EVENT_WORDS
 from memory.webhooks.events import EVENTS

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import get_language, get_language_bidi
 
-from corrections.addresses import address
+from corrections.addresses import address, came_from
 from corrections.admin_pages import is_below_admin, pages_for
 from corrections.navigation import links_of
 
@@ -31,6 +31,7 @@ def look(request: HttpRequest) -> dict[str, Any]:
         "product_version": settings.KINDMEM_VERSION,
         "request_id": getattr(request, "request_id", ""),
         "visit": visit,
+        "back": came_from(request) if visit is not None else None,
         "is_utc": is_utc,
         "utc_url": address(request, utc=None if is_utc else 1) if governs and has_zone else None,
         "navigation": links_of(visit) if visit is not None else [],

@@ -9,18 +9,19 @@ from django import forms
 from django.http import HttpRequest
 
 from corrections.addresses import address
-from corrections.forms import FilterForm
+from corrections.filters import FilterForm
 
 __all__ = ["Chip", "address", "chips", "place_of", "posted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One filter that is on, and the address without it."""
+    """One filter that is on, and the address without it. `refusal`: why it can't be one, where it can't."""
 
     label: str
     value: str
     without_url: str
+    refusal: str = ""
 
 
 def place_of(request: HttpRequest) -> str | None:
@@ -48,6 +49,9 @@ def chips(
             words = str(_choices(field).get(value, value))
         without = address(request, drop=(name, *position))
         found.append(Chip(str(field.label), words, without))
+    for name, (value, why) in form.refused().items():
+        without = address(request, drop=(name, *position))
+        found.append(Chip(str(form.fields[name].label or name), value[:80], without, why))
     return found
 
 

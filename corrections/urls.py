@@ -87,6 +87,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", entrance.start, name="start"),
     path("tenants/", entrance.tenants, name="tenants"),
     path("account/prove/", account.prove, name="prove"),
+    path("account/kept/", account.kept, name="kept-form"),
     path("account/sessions/<int:session_id>/end", account.end_session, name="end-session"),
     path("t/<slug:tenant>/", include(_tenant)),
 ]

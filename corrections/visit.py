@@ -10,7 +10,7 @@ import zoneinfo
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -21,7 +21,9 @@ from django.utils import timezone, translation
 from django.utils.translation import get_language
 
 from corrections import failure_pages
+from corrections.addresses import back_query, came_from
 from corrections.htmx import is_htmx, unkept
+from corrections.kept_forms import keep_form, set_cookie
 from corrections.languages import offered
 from corrections.page_links import principal_of_link
 from corrections.views.refused import kept_fields
@@ -90,6 +92,15 @@ class Visit:
 
     def url(self, name: str, *args: Any) -> str:
         return reverse(name, args=[self.slug, *args])
+
+    def onward(self, name: str, *args: Any) -> str:
+        """A page's address that still knows which list the reader came from."""
+        return self.url(name, *args) + back_query(came_from(self.request))
+
+    def list_url(self, name: str) -> str:
+        """A list as the reader left it, with filters and place; the plain one for who came another way."""
+        plain, given = self.url(name), came_from(self.request)
+        return given if given is not None and urlsplit(given).path == plain else plain
 
 
 PageView = Callable[..., HttpResponseBase]
@@ -164,7 +175,7 @@ def _refusal(visit: Visit, roles: tuple[str, ...], about_self: bool) -> HttpResp
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
-    """To the sign-in page and back. A form that was sent keeps its text: sign in elsewhere, then send it again."""
+    """To the sign-in page and back. A form that was sent is kept, and comes back after it for one press."""
     sign_in = reverse("account_login")
     if request.method in ("GET", "HEAD"):
         current = getattr(request.htmx, "current_url_abs_path", None) if is_htmx(request) else None  # type: ignore[attr-defined]
@@ -174,5 +185,16 @@ def signed_out(request: HttpRequest) -> HttpResponse:
             response["HX-Redirect"] = target
             return response
         return HttpResponseRedirect(target)
-    context = {"kept": kept_fields(request), "send_to": request.get_full_path(), "sign_in": sign_in}
-    return unkept(render(request, "state/signed_out.html", context, status=401))
+    kept = keep_form(request)
+    context = {
+        "kept": kept_fields(request),
+        "send_to": request.get_full_path(),
+        "is_kept": kept is not None,
+        "sign_in": f"{sign_in}?{urlencode({NEXT: reverse('kept-form')})}" if kept else sign_in,
+    }
+    answer = unkept(render(request, "state/signed_out.html", context, status=401))
+    if kept is not None:
+        set_cookie(answer, kept)
+    if is_htmx(request):
+        answer["HX-Retarget"] = "body"  # a page of its own, not the content of a panel
+    return answer

@@ -31,12 +31,15 @@ CHAIN_STATES: dict[str, Badge] = {
 
 TAMPERINGS: dict[str, tuple[Words, Words]] = {
     "content": (
-        _("Content changed"),
-        _("What is stored of this entry is not what was hashed when it was written."),
+        _("Content or hash changed"),
+        _("What is stored of this entry is not what was written."),
     ),
     "link": (
         _("Link broken"),
-        _("The entry does not name the hash of the entry before it."),
+        _(
+            "What follows does not continue what came before: an entry names another hash than the one before it has, or the "
+            "run's head and its last entry do not agree."
+        ),
     ),
     "gap": (_("Entries missing"), _("One or more entries that must be here are not.")),
     "fork": (_("Fork"), _("Two histories go on from the same entry.")),
@@ -46,10 +49,15 @@ TAMPERINGS: dict[str, tuple[Words, Words]] = {
         _("Moved here"),
         _("The entry was written in another run or for another workspace."),
     ),
-    "seal": (_("Seal broken"), _("The entry is not what the signed checkpoint says it was.")),
+    "seal": (
+        _("Seal broken"),
+        _(
+            "What is stored is not what the signed checkpoints say: the entry differs, is gone, or was put behind the end."
+        ),
+    ),
     "checkpoint": (
         _("Checkpoint broken"),
-        _("A signed checkpoint does not follow from the one before."),
+        _("The log of seals is not what its signed checkpoints say."),
     ),
     "anchor": (_("Anchor broken"), _("What was anchored outside is not what is here.")),
 }

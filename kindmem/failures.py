@@ -1,9 +1,11 @@
 """What answers when no view did: the API's envelope under /v1/ and for clients that want JSON, a page otherwise."""
 
 from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import Resolver404, is_valid_path
+from django.utils.http import escape_leading_slashes
 
-from corrections.failure_pages import failure_page
+from corrections.failure_pages import failure_page, of_error
 from memory.api.errors import respond
 from memory.errors import (
     BadInput,
@@ -12,6 +14,7 @@ from memory.errors import (
     InternalError,
     MethodNotAllowed,
     NotFound,
+    RateLimited,
 )
 
 
@@ -19,11 +22,27 @@ def _answer(request: HttpRequest, error: DomainError, status: int) -> HttpRespon
     accepts = request.META.get("HTTP_ACCEPT", "")
     if request.path.startswith("/v1/") or "text/html" not in accepts:
         return respond(error, request)
-    return failure_page(request, status)
+    return of_error(request, error) if status == 429 else failure_page(request, status)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    slashed = _slashed(request, exception)
+    if slashed is not None:
+        return HttpResponseRedirect(slashed)
     return _answer(request, NotFound(), 404)
+
+
+def _slashed(request: HttpRequest, exception: Exception | None) -> str | None:
+    """Where somebody left out the slash at the end of a page's address: the page, with the query.
+
+    Only the shape of the address decides, never what it names, so it says nothing of what exists.
+    """
+    is_read = request.method in ("GET", "HEAD")
+    if not is_read or not isinstance(exception, Resolver404) or request.path.startswith("/v1/"):
+        return None
+    if request.path.endswith("/") or not is_valid_path(f"{request.path_info}/"):
+        return None
+    return escape_leading_slashes(request.get_full_path(force_append_slash=True))
 
 
 def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
@@ -38,6 +57,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     return _answer(request, CsrfFailed(), 403)
+
+
+def too_many(request: HttpRequest) -> HttpResponse:
+    """What the sign-in library answers when a form is sent too often: each of its windows is a minute or less."""
+    return _answer(request, RateLimited(retry_after_seconds=60), 429)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

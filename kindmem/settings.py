@@ -77,6 +77,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "corrections.account_zone.AccountZoneMiddleware",
+    "corrections.sign_in_limits.SignInWaitMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -186,6 +188,11 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds that a proof of identity is good for
 ACCOUNT_REAUTHENTICATION_METHODS = ("password", "mfa")  # no letters are sent
+# Of passwords: corrections.sign_in_limits. Here: codes of a second factor, by person, and forms that are sent, by address.
+ACCOUNT_RATE_LIMITS = {"login_failed": "5/5m/key", "login": "200/m/ip"}
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int(
+    "KINDMEM_PROXIES", 0
+)  # proxies in front that say in X-Forwarded-For who asks; 0: none is believed
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _is_https else "http"
 MFA_ADAPTER = "corrections.accounts.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]

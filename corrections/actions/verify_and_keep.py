@@ -20,9 +20,14 @@ VALUES (%(tenant)s::uuid, %(id)s::uuid, %(run)s::text, %(report)s::text, %(versi
 
 
 def verify_and_keep(
-    *, principal: Principal, run_id: str, first: int | None = None, last: int | None = None
+    *,
+    principal: Principal,
+    run_id: str,
+    first: int | None = None,
+    last: int | None = None,
+    run_to: int,
 ) -> UUID:
-    """The result's id. Raises as `verify_run`."""
+    """The result's id. `run_to`: the run's last entry by then, which tells later what came since. Raises as `verify_run`."""
     started = timezone.now()
     report = verify_run(principal=principal, run_id=run_id, first=first, last=last)
     result_id = new_id()
@@ -33,7 +38,7 @@ def verify_and_keep(
                 "tenant": principal.tenant_id,
                 "id": result_id,
                 "run": run_id,
-                "report": json.dumps(report.as_wire()),
+                "report": json.dumps({**report.as_wire(), "runTo": run_to}),
                 "version": settings.KINDMEM_VERSION,
                 "started": started,
                 "finished": timezone.now(),

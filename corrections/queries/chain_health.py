@@ -18,7 +18,8 @@ _DAYS = """
 SELECT (h.first_at AT TIME ZONE %(zone)s::text)::date AS day, count(*), sum(h.entry_count)::bigint,
        count(*) FILTER (WHERE v.state = 'tampered'),
        count(*) FILTER (WHERE v.state IS NULL OR v.state IN ('not-complete', 'nothing-to-verify')),
-       count(*) FILTER (WHERE v.state IS NOT NULL AND v.verified_to < h.next_sequence - 1)
+       count(*) FILTER (WHERE v.state NOT IN ('tampered', 'not-complete', 'nothing-to-verify')
+                          AND v.verified_to < h.next_sequence - 1)
 FROM run_head h LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.run_id = h.run_id
 WHERE h.tenant_id = %(tenant)s::uuid AND h.first_at >= %(since)s::timestamptz
 GROUP BY 1
@@ -51,7 +52,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Runs that began on one day of the reader's. `grown`: verified once, and gone on since."""
+    """Runs that began on one day of the reader's. `grown`: found intact, and gone on since: what came is not verified yet."""
 
     day: date
     runs: int = 0
@@ -62,7 +63,7 @@ class Day:
 
     @property
     def intact(self) -> int:
-        return self.runs - self.broken - self.unverified
+        return self.runs - self.broken - self.unverified - self.grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ class ChainHealth:
     @property
     def unverified(self) -> int:
         return sum(day.unverified for day in self.days)
+
+    @property
+    def grown(self) -> int:
+        return sum(day.grown for day in self.days)
 
 
 def chain_health(principal: Principal, *, today: date, days: int) -> ChainHealth:

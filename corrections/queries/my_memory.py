@@ -82,7 +82,7 @@ def my_memory(
     if filters.agent:
         where += " AND r.captured_by = %(agent)s::text"
     if filters.since:
-        where += " AND r.recorded_at >= %(since)s::timestamptz"
+        where += " AND r.captured_at >= %(since)s::timestamptz"  # the day that a row shows
     if after is not None:
         where += " AND (r.recorded_at, r.id) < (%(after_at)s::timestamptz, %(after_id)s::text)"
     named = {

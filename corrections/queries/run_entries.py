@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connection
 
+from corrections.run_standing import Standing, standing
 from corrections.words import OF_THE_SEALS, Words, kind_words
 from memory.access import Principal
 from memory.hashing import tag
@@ -53,6 +54,16 @@ class RunFacts:
     first_bad_sequence: int | None
     first_bad_class: str | None
     verified_at: str | None
+
+    @property
+    def standing(self) -> Standing:
+        """What the last verification found, and which entries that is not about."""
+        return standing(
+            state=self.state,
+            verified_to=self.verified_to,
+            verified_at=self.verified_at,
+            next_sequence=self.next_sequence,
+        )
 
     @property
     def is_bad_elsewhere(self) -> bool:
@@ -146,6 +157,23 @@ def run_facts(principal: Principal, run_id: str) -> RunFacts | None:
         return None
     values = [*row[:3], tag(bytes(row[3] or b"")), *row[4:]]
     return RunFacts(*values)
+
+
+def named_after(principal: Principal, run_id: str, sequence: int) -> str | None:
+    """The hash by which the next entry, or after the last one the run's head, names an entry."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT coalesce(
+              (SELECT e.prev_hash FROM log_entry e WHERE e.tenant_id = %(tenant)s::uuid AND e.run_id = %(run)s::text
+               AND e.sequence = %(sequence)s::bigint + 1 LIMIT 1),
+              (SELECT h.head_hash FROM run_head h WHERE h.tenant_id = %(tenant)s::uuid AND h.run_id = %(run)s::text
+               AND h.next_sequence = %(sequence)s::bigint + 1))
+            """,
+            {"tenant": principal.tenant_id, "run": run_id, "sequence": sequence},
+        )
+        [named] = cursor.fetchone()
+    return None if named is None else tag(bytes(named))
 
 
 @dataclass(frozen=True, slots=True)

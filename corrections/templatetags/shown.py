@@ -7,12 +7,14 @@ from datetime import date, datetime
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from corrections.addresses import back_query
 from corrections.navigation import role_name
 
 register = template.Library()
@@ -145,6 +147,19 @@ def differing(one: str, other: str) -> str:
         "{}",
         ((format_html("<mark>{}</mark>", text) if is_other else text,) for is_other, text in runs),
     )
+
+
+@register.filter
+def as_back(address: str | None) -> str:
+    """The query by which a page knows the list that one came from."""
+    return back_query(address)
+
+
+@register.simple_tag(takes_context=True)
+def list_url(context: Context, name: str) -> str:
+    """A list as the reader left it."""
+    url: str = context["visit"].list_url(name)
+    return url
 
 
 @register.filter

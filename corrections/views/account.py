@@ -1,4 +1,5 @@
-"""What belongs to an account and to no workspace: proving anew who one is, ending one session, and what is not done by letter."""
+"""What belongs to an account and to no workspace: proving anew who one is, ending one session, a form kept over a sign-in, and
+what is not done by letter."""
 
 from allauth.usersessions.models import UserSession
 from allauth.usersessions.views import list_usersessions
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from corrections.accounts import way_to_prove
 from corrections.htmx import unkept
+from corrections.kept_forms import kept_form
 from corrections.proof import is_proved
 from corrections.visit import NEXT
 
@@ -52,6 +54,18 @@ def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
         found.end()
     messages.success(request, _("That browser is signed out."))
     return redirect("usersessions_list")
+
+
+@login_required
+@require_GET
+def kept(request: HttpRequest) -> HttpResponse:
+    """What was typed before the session ended, for one press; to the start where nothing is kept any more."""
+    found = kept_form(request)
+    if found is None:
+        messages.info(request, _("Nothing is kept any more. Type it again, please."))
+        return redirect("tenants")
+    context = {"kept": found.fields, "send_to": found.send_to}
+    return unkept(render(request, "state/kept.html", context))
 
 
 @require_GET

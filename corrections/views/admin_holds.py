@@ -56,13 +56,17 @@ def holds(visit: Visit) -> HttpResponse:
     state, review = wanted.get("state"), wanted.get("review")
     by = {"due": today(), "soon": today() + timedelta(days=SOON_DAYS)}
     after = position(visit, "holds", wanted)
-    found = list_holds(
-        visit.principal.tenant_id,
-        is_released=None if not state else state == "released",
-        is_requested=state == "release-requested",
-        review_by=by.get(review or ""),
-        after=(after[0], after[1]) if after else None,
-        limit=HOLDS_A_PAGE + 1,
+    found = (
+        []
+        if form.is_bad
+        else list_holds(
+            visit.principal.tenant_id,
+            is_released=None if not state else state == "released",
+            is_requested=state == "release-requested",
+            review_by=by.get(review or ""),
+            after=(after[0], after[1]) if after else None,
+            limit=HOLDS_A_PAGE + 1,
+        )
     )
     shown, older = found[:HOLDS_A_PAGE], None
     if len(found) > HOLDS_A_PAGE:

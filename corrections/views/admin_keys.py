@@ -35,8 +35,12 @@ def keys(visit: Visit) -> HttpResponse:
     form = KeysFilter(visit.request.GET)
     status = form.wanted().get("status") or "active"
     after = place_of(visit.request)
-    found = list_api_keys(
-        visit.principal.tenant_id, status=status, after=after, limit=KEYS_A_PAGE + 1
+    found = (
+        []
+        if form.is_bad
+        else list_api_keys(
+            visit.principal.tenant_id, status=status, after=after, limit=KEYS_A_PAGE + 1
+        )
     )
     shown = found[:KEYS_A_PAGE]
     older = address(visit.request, after=shown[-1].id) if len(found) > KEYS_A_PAGE else None
@@ -119,7 +123,7 @@ def revoke(visit: Visit, prefix: str) -> HttpResponse:
         must_be_proved(visit)
         revoke_api_key(principal=visit.principal, prefix=prefix)
         messages.success(visit.request, _("Revoked. Its next request is refused."))
-        return HttpResponseRedirect(visit.url("api-key", prefix))
+        return HttpResponseRedirect(visit.onward("api-key", prefix))
     context = {"key": found, "badge": key_badge(found.status)}
     return render_page(visit.request, "govern/revoke_key.html", context)
 
@@ -136,7 +140,7 @@ def quota(visit: Visit, prefix: str) -> HttpResponse:
         def act() -> str:
             set_key_quota(principal=visit.principal, prefix=prefix, quota=form.quota())
             messages.success(visit.request, _("Saved. It holds from the key's next request."))
-            return visit.url("api-key", prefix)
+            return visit.onward("api-key", prefix)
 
         must_be_proved(visit)
         return sent_once(visit, act)
@@ -151,7 +155,7 @@ def _shown_once(visit: Visit, make: Callable[[], NewKey]) -> HttpResponse:
 
     def act() -> str:
         made.append(make())
-        return visit.url("api-key", made[0].prefix)
+        return visit.onward("api-key", made[0].prefix)
 
     led = sent_once(visit, act)
     if not made:

@@ -28,13 +28,17 @@ MEMBERS_A_PAGE = 40
 def members(visit: Visit) -> HttpResponse:
     form = MembersFilter(visit.request.GET)
     wanted, after = form.wanted(), place_of(visit.request)
-    found = list_members(
-        visit.principal.tenant_id,
-        status=wanted.get("status", "active"),
-        role=wanted.get("role"),
-        search=wanted.get("q"),
-        after=after,
-        limit=MEMBERS_A_PAGE + 1,
+    found = (
+        []
+        if form.is_bad
+        else list_members(
+            visit.principal.tenant_id,
+            status=wanted.get("status", "active"),
+            role=wanted.get("role"),
+            search=wanted.get("q"),
+            after=after,
+            limit=MEMBERS_A_PAGE + 1,
+        )
     )
     shown = found[:MEMBERS_A_PAGE]
     context = {
@@ -121,7 +125,7 @@ def end(visit: Visit, member_id: Any) -> HttpResponse:
             refusal = error
         else:
             messages.success(visit.request, _("Ended. Their next request here is refused."))
-            return HttpResponseRedirect(visit.url("members"))
+            return HttpResponseRedirect(visit.list_url("members"))
     context = {"member": found, "refusal": refusal, **_standing(visit, found)}
     status = 200 if refusal is None else 409
     return render_page(visit.request, "govern/end_member.html", context, status=status)
@@ -164,4 +168,4 @@ def _saved(visit: Visit, form: RoleForm, save: Any) -> HttpResponse | None:
         form.add_error(None, str(error))
         return None
     messages.success(visit.request, _("Saved."))
-    return HttpResponseRedirect(visit.url("member", member_id))
+    return HttpResponseRedirect(visit.onward("member", member_id))

@@ -52,7 +52,11 @@ def reviews(visit: Visit) -> HttpResponse:
         wanted.get("kind"), wanted.get("reason"), wanted.get("subject"), wanted.get("writer")
     )
     position = _position(visit, filters)
-    found = list_reviews(visit.principal, filters, after=position, limit=ROWS_A_PAGE + 1)
+    found = (
+        []
+        if form.is_bad
+        else list_reviews(visit.principal, filters, after=position, limit=ROWS_A_PAGE + 1)
+    )
     shown = found[:ROWS_A_PAGE]
     context = {
         "form": form,
@@ -149,7 +153,7 @@ def _decide(visit: Visit, item: ReviewItem, given: dict[str, Any]) -> str:
     else:
         reject_review(principal=principal, kind=kind, item_id=item_id)
         messages.success(visit.request, str(rejected))
-    return visit.url("reviews")
+    return visit.list_url("reviews")
 
 
 def _page(
@@ -190,7 +194,7 @@ def decide_many(visit: Visit) -> HttpResponse:
     named = [Named(one[0], one[1], one[2]) for one in chosen if len(one) == 3][:MOST_AT_ONCE]
     if not form.is_valid() or not named:
         messages.warning(visit.request, _("Choose one or more first."))
-        return HttpResponseRedirect(visit.url("reviews"))
+        return HttpResponseRedirect(visit.list_url("reviews"))
     decision = form.cleaned_data["decision"]
     return sent_once(visit, lambda: _decide_many(visit, decision, named))
 
@@ -210,4 +214,4 @@ def _decide_many(visit: Visit, decision: Any, named: list[Named]) -> str:
             "%(n)d more is as it was.", "%(n)d more are as they were.", len(refused) - 5
         )
         messages.warning(visit.request, left % {"n": len(refused) - 5})
-    return visit.url("reviews")
+    return visit.list_url("reviews")

@@ -148,12 +148,16 @@ def webhook_page(
     found = find_webhook(visit.principal.tenant_id, webhook_id)
     form = DeliveriesFilter(request.GET)
     position = _position(request.GET.get("after", ""))
-    deliveries = list_deliveries(
-        visit.principal.tenant_id,
-        found.id,
-        status=form.wanted().get("status"),
-        after=position,
-        limit=DELIVERIES_A_PAGE + 1,
+    deliveries = (
+        []
+        if form.is_bad
+        else list_deliveries(
+            visit.principal.tenant_id,
+            found.id,
+            status=form.wanted().get("status"),
+            after=position,
+            limit=DELIVERIES_A_PAGE + 1,
+        )
     )
     shown = deliveries[:DELIVERIES_A_PAGE]
     last = shown[-1].wire()["queuedAt"] + "~" + str(shown[-1].id) if shown else None

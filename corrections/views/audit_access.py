@@ -33,7 +33,11 @@ def access_log(visit: Visit) -> HttpResponse:
     form, wanted = _filter(request)
     given = request.GET.get("after", "")
     before = int(given) if given.isdecimal() and len(given) <= 18 else None
-    found = accesses(visit.principal, wanted, before=before, limit=LINES_A_PAGE + 1)
+    found = (
+        []
+        if form.is_bad
+        else accesses(visit.principal, wanted, before=before, limit=LINES_A_PAGE + 1)
+    )
     shown = found[:LINES_A_PAGE]
     context = {
         "form": form,
@@ -78,6 +82,7 @@ def export_access(visit: Visit) -> HttpResponse:
     filter_form, wanted = _filter(request)
     form = AccessExportForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
+        filter_form.must_fit()
         must_be_proved(visit)
         given = form.cleaned_data
         file = export_access_log(
@@ -87,7 +92,9 @@ def export_access(visit: Visit) -> HttpResponse:
             reason=given["reason"],
         )
         return file_response(file)
-    count = count_of_accesses(visit.principal, wanted, most=LINES_MAX + 1)
+    count = (
+        0 if filter_form.is_bad else count_of_accesses(visit.principal, wanted, most=LINES_MAX + 1)
+    )
     context = {
         "form": form,
         "chips": chips(request, filter_form),

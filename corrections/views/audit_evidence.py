@@ -46,7 +46,7 @@ def evidence(visit: Visit, run_id: str) -> HttpResponseBase:
     )
     context = {
         "run": facts,
-        "badge": chain_badge(facts.state),
+        "standing": facts.standing,
         "form": form,
         "is_too_long": is_too_long,
         "most": ENTRIES_MAX,

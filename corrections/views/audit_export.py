@@ -24,6 +24,7 @@ def export(visit: Visit, run_id: str) -> HttpResponse:
     given = filter_form.wanted()
     form = ExportForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
+        filter_form.must_fit()
         must_be_proved(visit)
         return file_response(
             export_run(
@@ -35,12 +36,16 @@ def export(visit: Visit, run_id: str) -> HttpResponse:
                 reason=form.cleaned_data["reason"],
             )
         )
-    count = count_of_entries(
-        visit.principal,
-        run_id,
-        kind=given.get("kind"),
-        actor=given.get("actor"),
-        most=ENTRIES_MAX + 1,
+    count = (
+        0
+        if filter_form.is_bad
+        else count_of_entries(
+            visit.principal,
+            run_id,
+            kind=given.get("kind"),
+            actor=given.get("actor"),
+            most=ENTRIES_MAX + 1,
+        )
     )
     context = {
         "run": facts,

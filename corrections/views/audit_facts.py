@@ -40,7 +40,7 @@ def facts(visit: Visit) -> HttpResponse:
         return HttpResponseRedirect(visit.url("audit-fact", wanted["fact"]))
     bound = {"page": "audit-facts", **wanted}
     position = _position(visit, bound)
-    found = [] if "fact" in wanted else _found(visit, wanted, position)
+    found = [] if form.is_bad or "fact" in wanted else _found(visit, wanted, position)
     on_page = found[:FACTS_A_PAGE]
     context = {
         "form": form,

@@ -84,6 +84,8 @@ def _words(one: Day) -> str:
         parts.append(_("%(n)d broken") % {"n": one.broken})
     if one.unverified:
         parts.append(_("%(n)d not verified") % {"n": one.unverified})
+    if one.grown:
+        parts.append(_("%(n)d intact as far as verified, and longer since") % {"n": one.grown})
     if one.intact:
         parts.append(_("%(n)d intact") % {"n": one.intact})
     return ", ".join(parts)

@@ -9,6 +9,7 @@ from corrections.htmx import render_page, wants_fragment
 from corrections.once import sent_once
 from corrections.queries.names import names_of
 from corrections.queries.verifications import of_job
+from corrections.verdict_words import compared
 from corrections.views.audit_verify import show_result
 from corrections.visit import GOVERNING, Visit, in_tenant
 from corrections.words import TAMPERINGS, chain_badge, job_badge
@@ -52,6 +53,7 @@ def job(visit: Visit, job_id: UUID) -> HttpResponse:
                 "report": report,
                 "badge": chain_badge(report["state"]),
                 "what": TAMPERINGS[bad["class"]][0] if bad else "",
+                "compared": compared(bad) if bad else None,
             }
             for report in found.reports
             for bad in [report.get("firstBad")]

@@ -21,8 +21,8 @@ from corrections.queries.run_entries import (
     entry_lines,
     run_facts,
 )
+from corrections.run_standing import standing
 from corrections.visit import GOVERNING, Visit, in_tenant
-from corrections.words import chain_badge
 from memory.api.pagination import make_cursor, read_cursor
 from memory.errors import BadInput, LogNotFound
 from memory.queries.run_log import check_run_is_readable, run_heads
@@ -42,7 +42,7 @@ def runs(visit: Visit) -> HttpResponse:
     wanted = form.wanted()
     if "run" in wanted and run_facts(visit.principal, wanted["run"]) is not None:
         return HttpResponseRedirect(visit.url("run", wanted["run"]))
-    filters = {name: wanted.get(name) for name in ("status", "kind", "actor")} | form.moments()
+    filters = _filters(form, wanted)
     cursor_filters = {**filters, "page": "runs"}
     try:
         position = read_cursor(
@@ -52,7 +52,7 @@ def runs(visit: Visit) -> HttpResponse:
         position = None  # the filter changed: start from the newest
     heads = (
         []
-        if "run" in wanted
+        if form.is_bad or "run" in wanted
         else run_heads(
             visit.principal,
             **filters,
@@ -62,7 +62,13 @@ def runs(visit: Visit) -> HttpResponse:
     )
     shown = heads[:RUNS_A_PAGE]
     for head in shown:
-        head["badge"] = chain_badge(head["integrity"]["state"])
+        found = head["integrity"]
+        head["standing"] = standing(
+            state=found["state"],
+            verified_to=found.get("verifiedTo"),
+            verified_at=found.get("verifiedAt"),
+            next_sequence=head["entries"],
+        )
     older = None
     if len(heads) > RUNS_A_PAGE:
         last = shown[-1]
@@ -79,6 +85,8 @@ def runs(visit: Visit) -> HttpResponse:
         "total": None if shown else count_of_runs(visit.principal, most=COUNTED_MOST),
         "clear_url": request.path,
         "newest_at": shown[0]["firstAt"] if shown and not position else None,
+        "newer_url": visit.url("newer-runs")
+        + address(request, drop=("after",))[len(request.path) :],
     }
     return render_page(request, "audit/runs.html", context, fragment="audit/_runs.html")
 
@@ -86,13 +94,34 @@ def runs(visit: Visit) -> HttpResponse:
 @require_GET
 @in_tenant(*GOVERNING)
 def newer_runs(visit: Visit) -> HttpResponse:
-    """How many runs began since; a fragment for the pill, and without htmx the list itself."""
-    since = visit.request.GET.get("since", "")
-    if not wants_fragment(visit.request):
-        return HttpResponseRedirect(visit.url("runs"))
-    count = count_of_newer_runs(visit.principal, since, most=1000) if since else 0
+    """How many runs of the filter began since; a fragment for the pill, and without htmx the list itself, filter and all."""
+    request = visit.request
+    began, form = request.GET.get("began", ""), RunsFilter(request.GET)
+    page = visit.url("runs") + address(request, drop=("began", "after"))[len(request.path) :]
+    if not wants_fragment(request):
+        return HttpResponseRedirect(page)
+    count = _count_of_newer(visit, form, began)
     words = ngettext("%(count)d new run – show", "%(count)d new runs – show", count)
-    return _pill(visit.request, count, words % {"count": count}, visit.url("runs"))
+    return _pill(request, count, words % {"count": count}, page)
+
+
+def _count_of_newer(visit: Visit, form: RunsFilter, began: str) -> int:
+    """Of a filtered list only as many as its page holds are counted."""
+    wanted = form.wanted()
+    try:
+        datetime.fromisoformat(began)
+    except ValueError:
+        return 0
+    if form.is_bad or "run" in wanted:
+        return 0
+    if not wanted:
+        return count_of_newer_runs(visit.principal, began, most=1000)
+    heads = run_heads(visit.principal, **_filters(form, wanted), limit=RUNS_A_PAGE)
+    return sum(head["firstAt"] > began for head in heads)
+
+
+def _filters(form: RunsFilter, wanted: dict[str, Any]) -> dict[str, Any]:
+    return {name: wanted.get(name) for name in ("status", "kind", "actor")} | form.moments()
 
 
 def _pill(request: HttpRequest, count: int, words: str, url: str) -> HttpResponse:
@@ -112,14 +141,18 @@ def run(visit: Visit, run_id: str) -> HttpResponse:
     view = request.GET.get("view")
     view = view if view in VIEWS else "timeline"
     after, before = _sequence(request, "after"), _sequence(request, "before")
-    lines = entry_lines(
-        visit.principal,
-        run_id,
-        kind=wanted.get("kind"),
-        actor=wanted.get("actor"),
-        after=after,
-        before=before,
-        limit=ENTRIES_A_PAGE + 1,
+    lines = (
+        []
+        if form.is_bad
+        else entry_lines(
+            visit.principal,
+            run_id,
+            kind=wanted.get("kind"),
+            actor=wanted.get("actor"),
+            after=after,
+            before=before,
+            limit=ENTRIES_A_PAGE + 1,
+        )
     )
     has_more = len(lines) > ENTRIES_A_PAGE
     if has_more:
@@ -127,11 +160,12 @@ def run(visit: Visit, run_id: str) -> HttpResponse:
     position: dict[str, str | None] = {"previous": None, "next": None}
     if lines and ((before is not None and has_more) or (before is None and after is not None)):
         position["previous"] = address(request, drop=("after",), before=lines[0].sequence)
-    if lines and (before is not None or has_more):
+    is_end = not wanted and bool(lines) and lines[-1].sequence >= facts.next_sequence - 1
+    if lines and (before is not None or has_more) and not is_end:
         position["next"] = address(request, drop=("before",), after=lines[-1].sequence)
     context: dict[str, Any] = {
         "run": facts,
-        "badge": chain_badge(facts.state),
+        "standing": facts.standing,
         "form": form,
         "chips": chips(request, form),
         "view": view,
@@ -194,5 +228,13 @@ def newer_entries(visit: Visit, run_id: str) -> HttpResponse:
         most=1000,
     )
     words = ngettext("%(count)d new entry – show", "%(count)d new entries – show", count)
-    query = address(request, after=after)[len(request.path) :]
-    return _pill(request, count, words % {"count": count}, page + query)
+    return _pill(request, count, words % {"count": count}, _newest(visit, run_id, after, count))
+
+
+def _newest(visit: Visit, run_id: str, after: int, count: int) -> str:
+    """The part of the run that ends with its newest entry: what was there before stays in sight above what is new."""
+    request, facts = visit.request, run_facts(visit.principal, run_id)
+    end = facts.next_sequence if facts is not None else after + count + 1
+    query = address(request, drop=("after",), before=end)[len(request.path) :]
+    has_first = count < ENTRIES_A_PAGE and not EntriesFilter(request.GET).wanted()
+    return visit.url("run", run_id) + query + (f"#e{after + 1}" if has_first else "")

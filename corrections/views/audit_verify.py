@@ -15,12 +15,27 @@ from corrections.htmx import render_page
 from corrections.once import new_key, sent_once
 from corrections.paging import address
 from corrections.queries.names import names_of
-from corrections.queries.run_entries import RunFacts, entry_lines, run_facts
+from corrections.queries.run_entries import (
+    EntryLine,
+    RunFacts,
+    entry_lines,
+    named_after,
+    run_facts,
+)
 from corrections.queries.verifications import Verification, verification, verifications
+from corrections.verdict_words import (
+    compared,
+    does_not_prove,
+    outside,
+    proves,
+    verdict,
+    which_changed,
+)
 from corrections.visit import GOVERNING, Visit, in_tenant
-from corrections.words import OF_THE_SEALS, TAMPERINGS, chain_badge, job_badge
+from corrections.words import TAMPERINGS, chain_badge, job_badge
 from memory.actions.ask_verification import ask_verification
 from memory.errors import BadInput, LogNotFound, NotFound
+from memory.hashing import ZERO_HASH, tag
 from memory.queries.verification_jobs import verification_jobs
 
 RESULTS_A_PAGE = 40
@@ -41,7 +56,7 @@ def verify(visit: Visit, run_id: str) -> HttpResponse:
         return sent_once(visit, lambda: _begin(visit, facts, form))
     context = {
         "run": facts,
-        "badge": chain_badge(facts.state),
+        "standing": facts.standing,
         "form": form,
         "once": new_key(),
         "results": [_row(one) for one in verifications(visit.principal, run_id=run_id, limit=10)],
@@ -55,7 +70,13 @@ def _begin(visit: Visit, facts: RunFacts, form: VerifyForm) -> str:
     run_id, first, last = facts.run_id, form.cleaned_data["first"], form.cleaned_data["last"]
     end = facts.next_sequence - 1 if last is None else min(last, facts.next_sequence - 1)
     if end - (first or 0) < ENTRIES_AT_ONCE_MAX:
-        result = verify_and_keep(principal=visit.principal, run_id=run_id, first=first, last=last)
+        result = verify_and_keep(
+            principal=visit.principal,
+            run_id=run_id,
+            first=first,
+            last=last,
+            run_to=facts.next_sequence - 1,
+        )
         return visit.url("verification", result)
     job = ask_verification(principal=visit.principal, run_id=run_id, first=first, last=last)
     return visit.url("verification-job", job.id)
@@ -76,62 +97,43 @@ def result(visit: Visit, result_id: UUID) -> HttpResponse:
 
 def show_result(visit: Visit, found: Verification) -> HttpResponse:
     """What came of verifying one run, in words."""
-    report, bad = found.report, found.first_bad
+    report = found.report
     facts = run_facts(visit.principal, found.run_id)
     context: dict[str, Any] = {
         "result": found,
         "report": report,
         "badge": chain_badge(found.state),
-        "verdict": _verdict(report),
+        "verdict": verdict(report),
         "run": facts,
         "asked_by": names_of(visit.principal, [found.asked_by]).get(found.asked_by, found.asked_by),
-        "grown": facts.next_sequence - 1 - report["to"] if facts else 0,
-        "bad": bad,
+        "outside": outside(report, facts.next_sequence if facts else None),
+        "proves": proves(report),
+        "does_not_prove": does_not_prove(report),
+        "bad": found.first_bad,
     }
-    if bad is not None:
-        title, meaning = TAMPERINGS.get(bad["class"], (bad["class"], ""))
-        sequence, is_here = bad["sequence"], bad["runId"] == found.run_id
-        around = (
-            entry_lines(visit.principal, found.run_id, after=max(-1, sequence - 3), limit=5)
-            if is_here
-            else []
-        )
-        context |= {
-            "is_here": is_here,
-            "bad_title": title,
-            "bad_meaning": meaning,
-            "around": around,
-            "is_hashes": bad["expected"].startswith("sha256:")
-            and bad["found"].startswith("sha256:"),
-        }
+    if found.first_bad is not None:
+        context |= _damage(visit, found, found.first_bad)
     return render_page(visit.request, "audit/result.html", context)
 
 
-def _broken(report: dict[str, Any]) -> str:
-    bad = report["firstBad"]
-    place = {"n": bad["sequence"], "run": bad["runId"]}
-    if bad["runId"] == report["runId"]:
-        return _("Broken at entry #%(n)d") % place
-    if bad["class"] in OF_THE_SEALS:
-        return _("Not vouched for: the log of seals is broken from leaf %(n)d on") % place
-    return _("Broken at entry #%(n)d of the run %(run)s") % place
-
-
-def _verdict(report: dict[str, Any]) -> str:
-    state, to = report["state"], report["to"]
-    if state == "tampered":
-        return _broken(report)
-    if state == "verified-unsealed-tail":
-        sealed = to - report["unsealed"]
-        if sealed >= report["from"]:
-            return _("Intact. Anchored up to #%(sealed)d, not yet after") % {"sealed": sealed}
-        return _("Intact up to #%(n)d, not anchored yet") % {"n": to}
-    if state == "erased-attested":
-        return _("Intact up to #%(n)d; %(erased)d payloads were erased, and that is on record") % {
-            "n": to,
-            "erased": report["erased"],
-        }
-    return str(chain_badge(state).words)
+def _damage(visit: Visit, found: Verification, bad: dict[str, Any]) -> dict[str, Any]:
+    """The first bad place: what is wrong there, what stands against what, and what is around it."""
+    title, meaning = TAMPERINGS.get(bad["class"], (bad["class"], ""))
+    sequence, is_here = bad["sequence"], bad["runId"] == found.run_id
+    around: list[EntryLine] = []
+    named = None
+    if is_here:
+        around = entry_lines(visit.principal, found.run_id, after=max(-1, sequence - 3), limit=5)
+        named = named_after(visit.principal, found.run_id, sequence)
+    before = {line.sequence: line.entry_hash for line in around}.get(sequence - 1)
+    return {
+        "is_here": is_here,
+        "bad_title": title,
+        "bad_meaning": meaning,
+        "around": around,
+        "compared": compared(bad, tag(ZERO_HASH) if sequence == 0 else before),
+        "which_changed": which_changed(bad, named),
+    }
 
 
 @require_GET

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -15,6 +14,7 @@ from corrections.acting import (
     done_once,
     receipt_url,
 )
+from corrections.addresses import came_from
 from corrections.falling_words import prefixes_in_words, told
 from corrections.forms import ActForm, DisputeForm, NeverInferForm, OutOfDateForm
 from corrections.htmx import render_page, wants_fragment
@@ -73,9 +73,7 @@ def confirm(visit: Visit, record_id: str) -> HttpResponse:
 
 def back_of(visit: Visit) -> str:
     """Where the reader came from, with its filters; only ever on this site."""
-    given = visit.request.POST.get("back", "")
-    is_ours = url_has_allowed_host_and_scheme(given, allowed_hosts=None) and given.startswith("/")
-    return given if is_ours else visit.url("memory-list")
+    return came_from(visit.request) or visit.url("memory-list")
 
 
 @require_http_methods(["GET", "POST"])
@@ -98,7 +96,7 @@ def _by_route(visit: Visit, record: Record, route: str) -> HttpResponse:
         raise RouteNotFound
     if found.audience != "person":
         messages.info(visit.request, _("An admin corrects this. Here is what you can do yourself."))
-        return HttpResponseRedirect(visit.url("memory", record.id))
+        return HttpResponseRedirect(visit.onward("memory", record.id))
     if found.url_template:
         return HttpResponseRedirect(found.url(visit.slug, record.id))
     if visit.request.method != "POST" and not _is_open(record, route):

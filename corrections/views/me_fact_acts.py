@@ -41,7 +41,7 @@ def _own(visit: Visit, fact_id: str) -> FactView:
 def _over(visit: Visit, fact: FactView) -> HttpResponse:
     """Whoever comes back to a form of what was removed meanwhile is led to what it is now."""
     messages.info(visit.request, _("It was removed already. Nothing more was changed."))
-    return HttpResponseRedirect(visit.url("my-fact", fact.id))
+    return HttpResponseRedirect(visit.onward("my-fact", fact.id))
 
 
 def _seen(visit: Visit) -> int | None:
@@ -60,7 +60,7 @@ def confirm_fact(visit: Visit, fact_id: str) -> HttpResponse:
     def act() -> str:
         verify_fact(principal=visit.principal, fact_id=fact_id, expect_version=_seen(visit))
         messages.success(visit.request, _("Checked. Thank you."))
-        return visit.url("my-fact", fact_id)
+        return visit.onward("my-fact", fact_id)
 
     return done_once(visit, act, lambda error: _page(visit, fact, error=error))
 
@@ -77,7 +77,7 @@ def remove_fact(visit: Visit, fact_id: str) -> HttpResponse:
     def act() -> str:
         delete_fact(principal=visit.principal, fact_id=fact_id, expect_version=_seen(visit))
         messages.success(visit.request, _("No agent reads it any more."))
-        return visit.url("my-fact", fact_id)
+        return visit.onward("my-fact", fact_id)
 
     return done_once(visit, act, lambda error: _page(visit, fact, error=error))
 

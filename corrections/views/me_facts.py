@@ -39,16 +39,16 @@ def facts(visit: Visit) -> HttpResponse:
     wanted = form.wanted()
     bound = {"page": "facts", **{name: str(value) for name, value in wanted.items()}}
     position = _position(visit, bound)
-    found = my_facts(
-        visit.principal,
-        FactsWanted(
-            state=wanted.get("state"),
-            words=wanted.get("q"),
-            type=wanted.get("type"),
-            since=form.moments()["since"],
-        ),
-        after=position,
-        limit=FACTS_A_PAGE + 1,
+    asked = FactsWanted(
+        state=wanted.get("state"),
+        words=wanted.get("q"),
+        type=wanted.get("type"),
+        since=form.moments()["since"],
+    )
+    found = (
+        []
+        if form.is_bad
+        else my_facts(visit.principal, asked, after=position, limit=FACTS_A_PAGE + 1)
     )
     on_page, older = found[:FACTS_A_PAGE], None
     if len(found) > FACTS_A_PAGE:

@@ -65,7 +65,11 @@ def memory_list(visit: Visit) -> HttpResponse:
     )
     bound = {"page": "memory", **{name: str(value) for name, value in wanted.items()}}
     position = _position(visit, bound)
-    found = my_memory(visit.principal, filters, after=position, limit=MEMORIES_A_PAGE + 1)
+    found = (
+        []
+        if form.is_bad
+        else my_memory(visit.principal, filters, after=position, limit=MEMORIES_A_PAGE + 1)
+    )
     shown = found[:MEMORIES_A_PAGE]
     older = None
     if len(found) > MEMORIES_A_PAGE:

@@ -41,7 +41,11 @@ def what_ended(visit: Visit) -> HttpResponse:
         act_id=wanted.get("act"),
         **form.moments(),
     )
-    found = register(visit.principal, filters, after=position, limit=ROWS_A_PAGE + 1)
+    found = (
+        []
+        if form.is_bad
+        else register(visit.principal, filters, after=position, limit=ROWS_A_PAGE + 1)
+    )
     shown, older = found[:ROWS_A_PAGE], None
     if len(found) > ROWS_A_PAGE:
         last = shown[-1]

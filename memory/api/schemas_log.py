@@ -90,6 +90,10 @@ RUN_HEAD: dict[str, Any] = {
                 "state": TEXT,
                 "verifiedTo": {"type": "integer"},
                 "verifiedAt": INSTANT,
+                "entriesSince": {
+                    "type": "integer",
+                    "description": "Entries appended after `verifiedTo`: the state is not about them.",
+                },
             },
         },
     },

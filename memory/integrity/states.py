@@ -47,6 +47,24 @@ def overall(states: Iterable[State]) -> State:
     return min(states, key=precedence.index, default=State.NOTHING_TO_VERIFY)
 
 
+_OF_ENTRIES: Final = frozenset(
+    {
+        State.VERIFIED,
+        State.VERIFIED_UNSEALED_TAIL,
+        State.ERASED_ATTESTED,
+        State.UNANCHORED,
+        State.LINKAGE_ONLY,
+    }
+)
+
+
+def entries_since(state: str, verified_to: int | None, next_sequence: int) -> int:
+    """How many entries a run gained after the verification that found it in a good state: the state is not about them."""
+    if state not in _OF_ENTRIES or verified_to is None:
+        return 0
+    return max(0, next_sequence - 1 - verified_to)
+
+
 class Tampering(StrEnum):
     """What was done, as far as the verifier can prove it."""
 

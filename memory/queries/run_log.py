@@ -13,6 +13,7 @@ from django.db import connection
 from memory.access import READS_ALL, Principal, read_guard
 from memory.errors import LogNotFound
 from memory.hashing import tag
+from memory.integrity.states import entries_since
 from memory.log_entry import StoredEntry
 from memory.log_pseudonyms import actors_to_find, guard_parameters
 
@@ -200,7 +201,7 @@ def run_heads(
         cursor.execute(
             f"""
             SELECT h.run_id, h.entry_count, {STAMP.format(column="h.first_at")}, {STAMP.format(column="h.last_at")},
-                   h.head_hash, v.state, v.verified_to, {STAMP.format(column="v.verified_at")}
+                   h.head_hash, v.state, v.verified_to, {STAMP.format(column="v.verified_at")}, h.next_sequence
             FROM run_head h
             LEFT JOIN run_verification v ON v.tenant_id = h.tenant_id AND v.run_id = h.run_id
             WHERE h.tenant_id = %(tenant)s::uuid{bounds}{shown}
@@ -212,10 +213,16 @@ def run_heads(
 
 
 def _head(row: Sequence[Any]) -> dict[str, Any]:
-    run, count, first, last, head, state, verified_to, verified_at = row
-    integrity = {"state": "unverified"}
+    run, count, first, last, head, state, verified_to, verified_at, next_sequence = row
+    integrity: dict[str, Any] = {"state": "unverified"}
     if state is not None:
-        integrity = {"state": state, "verifiedTo": verified_to, "verifiedAt": verified_at}
+        since = entries_since(state, verified_to, next_sequence)
+        integrity = {
+            "state": state,
+            "verifiedTo": verified_to,
+            "verifiedAt": verified_at,
+            "entriesSince": since,
+        }
     return {
         "runId": run,
         "entries": count,

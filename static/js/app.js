@@ -49,18 +49,30 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// After a swap the focus goes to what the answer names, and never falls to the page's body.
-document.addEventListener("htmx:after:swap", () => {
+// After a swap the focus goes to what the answer names, else to what took the place of what had it, and never to the page's body.
+// Seen on the page itself: what htmx says of a swap is lost when the element that asked is swapped away.
+let had = null;
+document.addEventListener("focusin", ({ target }) => {
+  const homes = [];
+  for (let home = target; home; home = home.parentElement) if (home.id) homes.push(home.id);
+  had = { target, homes, tag: target.tagName, text: target.textContent.trim() };
+});
+const giveFocus = (one) => {
+  if (!one.matches("a, button, input, select, textarea, [tabindex]")) one.setAttribute("tabindex", "-1");
+  one.focus({ preventScroll: true });
+};
+const refocus = () => {
   const wanted = $("[data-focus]");
   if (wanted) { wanted.removeAttribute("data-focus"); wanted.focus(); return; }
-  if (document.activeElement === document.body) {
-    const heading = $("#results h2, #results, h1");
-    if (heading) { heading.setAttribute("tabindex", "-1"); heading.focus({ preventScroll: true }); }
-  }
-});
+  if (!had || had.target.isConnected || document.activeElement !== document.body) return;
+  const home = had.homes.map((id) => document.getElementById(id)).find(Boolean) || $("main");
+  const alike = [...home.querySelectorAll(had.tag)];
+  const again = alike.find((one) => one.textContent.trim() === had.text) || (alike.length === 1 && alike[0]);
+  giveFocus(home.tagName === had.tag ? home : again || $("[data-open], h1, h2, h3", home) || home);
+};
 document.addEventListener("DOMContentLoaded", () => {
-  const wanted = $("[data-focus]");
-  if (wanted) { wanted.removeAttribute("data-focus"); wanted.focus(); }
+  refocus();
+  new MutationObserver(refocus).observe(document.body, { childList: true, subtree: true });
   document.querySelectorAll("[data-js]").forEach((element) => { element.hidden = false; });
 });
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
 
+from allauth.usersessions.models import UserSession
+from django.contrib.auth import get_user_model
 from django.db import connection
+from django.test import Client
 
 from corrections.page_links import make_page_link
 from memory.access import system_principal
@@ -98,6 +101,7 @@ def scenery(kit: TenantKit) -> Scenery:
     run_erasure(principal=system_principal(kit.id, kit.slug, id="eraser"), erasure_id=of_erin)
     fact_revealed = auditor.post(f"audit/fact/{fact}/", {"reason": "complaint"})["Location"]
     hook = _webhook(kit)
+    _signed_in_twice(auditor)
     hold, released, sweep = _held(kit, admin)
     pages = {
         "memory": (ann, "memory/"),
@@ -252,6 +256,20 @@ def _distrusted(kit: TenantKit, admin: Person) -> tuple[str, str]:
     body_of(agent.post("/v1/memory/records", bad), 201)
     address = "admin/quarantines/new?run=" + "r" * 200
     return waits, admin.post(address, {"reason": "It read a page that gave it orders"})["Location"]
+
+
+def _signed_in_twice(who: Person) -> None:
+    """Here and on a phone, as the list of sessions shows them."""
+    phone = Client()
+    phone.force_login(get_user_model().objects.get(pk=who.user_id))
+    for browser, address, name in (
+        (who.browser, "192.0.2.10", "Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0"),
+        (phone, "2001:db8:85a3::8a2e:370:7334", "Mozilla/5.0 (iPhone; " + LONG_WORD[:120] + ")"),
+    ):
+        UserSession.objects.update_or_create(
+            session_key=browser.session.session_key,
+            defaults={"user_id": who.user_id, "ip": address, "user_agent": name},
+        )
 
 
 def _guest(kit: TenantKit) -> Person:

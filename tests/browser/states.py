@@ -151,6 +151,13 @@ def _of_sessions(kit: TenantKit, ann: Person, admin: Person) -> dict[str, State]
         page.context.clear_cookies(name="sessionid")
         press(page)
 
+    def kept(page: Page) -> None:
+        signed_out(page)
+        page.locator("main a.button.primary").click()
+        page.locator("[name='login']").fill(ann.email)
+        page.locator("[name='password']").fill(PASSWORD)
+        press(page)
+
     def stale(page: Page) -> None:
         page.locator("main [name='new_value']").fill("window")
         page.locator("main [name='csrfmiddlewaretoken']").first.evaluate(
@@ -178,6 +185,7 @@ def _of_sessions(kit: TenantKit, ann: Person, admin: Person) -> dict[str, State]
         "prove-first": State(late, "admin/members/new", sent(email="a@example.com", subject="zoe")),
         "proved": State(admin, "proved/"),
         "signed-out": State(ann, fix, signed_out),
+        "kept-form": State(ann, fix, kept),
         "stale-form": State(ann, fix, stale),
         "sign-in-wrong": State(stranger(kit), "/account/login/", wrong),
         "page-link-valid": State(stranger(kit), link.path),
@@ -204,7 +212,12 @@ def _of_refusals(kit: TenantKit, ann: Person) -> dict[str, State]:
     place(kit, subject_ids=("cat",))
     receipt = cat.post(f"memory/{sealed}/correct/forget")["Location"]
     members = owner.get("admin/members/?role=owner").content.decode()
-    own = members.split(f'href="{owner.path("admin/members/")}')[-1].split('"')[0].strip("/")
+    own = (
+        members.split(f'href="{owner.path("admin/members/")}')[-1]
+        .split('"')[0]
+        .split("?")[0]
+        .strip("/")
+    )
 
     @contextmanager
     def broken(error: Exception) -> Iterator[None]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Windows
 from tests.builders import TenantKit
@@ -114,3 +114,46 @@ def test_an_auditor_follows_causes_reveals_and_verifies(
     press(page, page.get_by_role("link", name="Verify", exact=True))
     press(page, page.get_by_role("button", name="Verify now"))
     page.get_by_role("heading", name="Broken at entry #2").wait_for()
+
+
+def test_a_swap_leaves_the_focus_where_it_was_or_takes_it_to_what_came(
+    windows: Windows, kit: TenantKit
+) -> None:
+    agent = kit.client("agent", users=["ann"])
+    for key in ("travel.seat", "travel.meal"):
+        guess = an_inference("aisle", key=key, bindings={"trip_id": "PUNE"})
+        body_of(agent.post("/v1/memory/records", guess), 201)
+    page = windows.of(person(kit, "person", subject="ann")).open("memory/")
+    press(page, page.get_by_role("button", name="That's right travel › seat"))
+    page.get_by_text("Confirmed. Thank you.").wait_for()
+    expect(page.get_by_role("link", name="travel › seat aisle")).to_be_focused()
+    write(page, page.get_by_label("Search"), "meal")
+    press(page, page.get_by_role("button", name="Filter"))
+    page.wait_for_url("**q=meal**")
+    assert has_focus(page.get_by_role("button", name="Filter"))
+    auditor = person(kit, "auditor")
+    asked = auditor.post("audit/verifications/tenant/", {"mode": "full"})["Location"]
+    page = windows.of(auditor).open(asked)
+    call_off = page.get_by_role("button", name="Call it off")
+    tab_to(page, call_off)
+    page.evaluate("document.querySelector('#job').dataset.before = '1'")
+    page.evaluate("htmx.ajax('GET', location.pathname, {target: '#job', swap: 'outerHTML'})")
+    page.locator("#job:not([data-before])").wait_for()
+    expect(call_off).to_be_focused()
+    page.evaluate("document.querySelector('#job').innerHTML = '<h2>What was found</h2>'")
+    expect(page.get_by_role("heading", name="What was found")).to_be_focused()
+
+
+def test_on_a_phone_the_pages_are_behind_one_button_without_scripts_too(
+    windows: Windows, kit: TenantKit
+) -> None:
+    auditor = person(kit, "auditor")
+    page = windows.of(auditor, width=360, scripts=False).open("audit/runs/")
+    link = page.get_by_role("link", name="Access log")
+    assert not link.is_visible()
+    press(page, page.get_by_role("button", name="Menu"))
+    press(page, link)
+    page.get_by_role("heading", name="Access log").wait_for()
+    page = windows.of(auditor).open("audit/runs/")
+    assert page.get_by_role("link", name="Access log").is_visible()
+    assert not page.get_by_role("button", name="Menu").is_visible()

@@ -146,7 +146,7 @@ def test_an_auditor_follows_causes_reveals_and_is_shown_where_a_run_was_tampered
     page.get_by_role("button", name="Verify now").click()
     page.get_by_role("heading", name="Broken at entry #4").wait_for()
     assert page.locator(".compare mark").count() >= 2
-    assert "Content changed" in page.locator("#break").inner_text()
+    assert "Content or hash changed" in page.locator("#break").inner_text()
 
 
 def test_filters_survive_back_and_an_expired_session_never_lands_in_a_panel(

@@ -80,3 +80,71 @@ def test_a_result_says_how_to_verify_without_the_server(auditor: Person) -> None
     answer = auditor.post("audit/run/run-1/verify/", {}, follow=True)
     assert "python3 verify_bundle.py evidence.zip --key KEY" in text_of(answer)
     assert "/audit/run/run-1/evidence/" in answer.content.decode()
+
+
+def test_a_part_that_holds_says_so_and_calls_nothing_new_that_was_there(
+    auditor: Person, live_acme: TenantKit
+) -> None:
+    answer = auditor.post("audit/run/run-1/verify/", {"first": "1", "last": "3"})
+    page = answer["Location"]
+    shown = text_of(auditor.get(page))
+    assert "Not complete: #1 to #3 are intact, and the rest was not read" in shown
+    assert "3 entries checked, #1 to #3." in shown
+    assert "5 more were there and were not asked for." in shown
+    assert "came since" not in shown
+    assert "It says nothing of the entries that were not read." in shown
+    fill(live_acme, 2)
+    shown = text_of(auditor.get(page))
+    assert "5 more were there and were not asked for." in shown
+    assert "2 entries came since and are not part of this." in shown
+
+
+def test_a_report_of_damage_claims_no_proof_of_what_is_stored(
+    auditor: Person, live_acme: TenantKit, superuser_url: str
+) -> None:
+    with attacker(superuser_url) as session:
+        session.execute(
+            "UPDATE log_entry SET payload_text = '{}' WHERE tenant_id = %s AND run_id = 'run-1' AND sequence = 2",
+            [live_acme.id],
+        )
+    shown = text_of(auditor.post("audit/run/run-1/verify/", {}, follow=True))
+    assert "byte for byte" not in shown
+    assert "It proves that what is stored of this run is not what was written" in shown
+    assert "Entries #0 to #1 agree with each other" in shown
+    assert "It does not prove that what comes after is right or wrong" in shown
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("entry_hash = sha256('x')", "its stored hash was changed"),
+        ("actor = 'user:eve'", "what the entry says was changed"),
+    ],
+    ids=["the stored hash", "the content"],
+)
+def test_a_forged_hash_does_not_pass_for_the_expected_one(
+    auditor: Person, live_acme: TenantKit, superuser_url: str, changed: str, said: str
+) -> None:
+    with attacker(superuser_url) as session:
+        session.execute(
+            f"UPDATE log_entry SET {changed} WHERE tenant_id = %s AND run_id = 'run-1' AND sequence = 2",
+            [live_acme.id],
+        )
+    shown = text_of(auditor.post("audit/run/run-1/verify/", {}, follow=True))
+    assert "Expected" not in shown
+    assert "Stored hash" in shown
+    assert "Recomputed from what is stored" in shown
+    assert said in shown
+
+
+def test_a_forged_hash_of_the_head_is_told_from_that_of_the_entry(
+    auditor: Person, live_acme: TenantKit, superuser_url: str
+) -> None:
+    with attacker(superuser_url) as session:
+        session.execute(
+            "UPDATE run_head SET head_hash = sha256('x') WHERE tenant_id = %s AND run_id = 'run-1'",
+            [live_acme.id],
+        )
+    shown = text_of(auditor.post("audit/run/run-1/verify/", {}, follow=True))
+    assert "The run&#x27;s head says" in shown.replace("'", "&#x27;")
+    assert "The last entry says" in shown

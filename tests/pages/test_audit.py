@@ -160,7 +160,11 @@ def test_new_entries_are_told_in_a_pill_and_rows_stay_where_they_are(auditor: Pe
     partial = {"HX-Request": "true", "HX-Request-Type": "partial"}
     pill = auditor.get("audit/run/r1/newer/", {"after": "0"}, headers=partial).content.decode()
     assert "2 new entries – show" in pill
-    assert 'href="/t/acme/audit/run/r1/?after=0"' in pill
+    assert 'href="/t/acme/audit/run/r1/?before=3#e1"' in pill
+    shown = auditor.get("audit/run/r1/", {"before": "3"})
+    for entry in ("e0", "e1", "e2"):
+        assert f'id="{entry}"' in shown.content.decode(), "what was there before stays in sight"
+    assert "Later entries" not in text_of(shown)
     assert (
         auditor.get("audit/run/r1/newer/", {"after": "2"}, headers=partial).content.strip() == b""
     )
@@ -237,3 +241,37 @@ def test_times_are_shown_in_utc_on_demand_and_a_filter_keeps_it(auditor: Person)
     assert "+14" not in shown.content.decode()
     assert '<input type="hidden" name="utc" value="1">' in shown.content.decode()
     assert 'href="/t/acme/audit/run/r1/?kind=tool-call"' in shown.content.decode()
+
+
+def test_new_runs_are_told_within_the_filter_and_shown_with_it(auditor: Person) -> None:
+    append(auditor.kit, "r1", {"kind": "user-message"})
+    page = auditor.get("audit/runs/", {"kind": "user-message"}).content.decode()
+    poll = re.search(r'hx-get="(/t/acme/audit/runs/newer/[^"]+)"', page)
+    assert poll
+    url = poll[1].replace("&amp;", "&")
+    append(auditor.kit, "r2", {"kind": "tool-call"})
+    partial = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    assert auditor.get(url, headers=partial).content.strip() == b""
+    append(auditor.kit, "r3", {"kind": "user-message"})
+    pill = auditor.get(url, headers=partial).content.decode()
+    assert "1 new run – show" in pill
+    assert 'href="/t/acme/audit/runs/?kind=user-message"' in pill
+    assert auditor.get(url)["Location"] == "/t/acme/audit/runs/?kind=user-message"
+
+
+@pytest.mark.parametrize("path", ["audit/run/r1/export/", "audit/access/export/"])
+@pytest.mark.parametrize(("format", "begins"), [("jsonl", b"{"), ("csv", b"\xef\xbb\xbf")])
+def test_an_export_is_what_its_label_says(
+    auditor: Person, path: str, format: str, begins: bytes
+) -> None:
+    append(auditor.kit, "r1", {})
+    labels = dict(
+        re.findall(
+            r'value="(jsonl|csv)".*?>\s*([^<]+)</label>', auditor.get(path).content.decode(), re.S
+        )
+    )
+    assert labels["jsonl"].startswith("JSON lines")
+    assert labels["csv"].startswith("CSV")
+    answer = auditor.post(path, {"format": format, "reason": "routine-audit"})
+    assert answer.content.startswith(begins)
+    assert f'.{format}"' in answer["Content-Disposition"]

@@ -1,13 +1,17 @@
 """Signing in, choosing a workspace, page links, and what keeps strangers out."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import time_machine
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from corrections import sign_in_limits
 from corrections.page_links import make_page_link
 from memory.errors import PermissionDenied
 from memory.tenancy import tenant_context
@@ -68,8 +72,68 @@ def test_after_five_wrong_passwords_even_the_right_one_waits(acme: TenantKit) ->
     for _ in range(5):
         browser.post("/account/login/", {"login": known.email, "password": "not this one"})
     answer = browser.post("/account/login/", {"login": known.email, "password": PASSWORD})
-    assert answer.status_code == 200
-    assert "Too many" in text_of(answer)
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= 300
+    assert re.search(r"Too many failed tries\. Try again in [1-5] minutes?\.", text_of(answer))
+
+
+def failed(browser: Client, login: str, address: str, times: int = 5) -> HttpResponse:
+    """The last of some wrong attempts from an address of the network."""
+    for _ in range(times):
+        answer = browser.post(
+            "/account/login/", {"login": login, "password": "not this one"}, REMOTE_ADDR=address
+        )
+    return answer
+
+
+def test_who_guesses_stops_neither_others_at_the_same_address_nor_the_owner_elsewhere(
+    acme: TenantKit,
+) -> None:
+    ann, bob = person(acme), person(acme)
+    failed(Client(), ann.email, "198.51.100.7", times=6)
+    for who, address in ((bob, "198.51.100.7"), (ann, "203.0.113.9")):
+        answer = Client().post(
+            "/account/login/", {"login": who.email, "password": PASSWORD}, REMOTE_ADDR=address
+        )
+        assert answer.status_code == 302
+    stopped = Client().post(
+        "/account/login/", {"login": ann.email, "password": PASSWORD}, REMOTE_ADDR="198.51.100.7"
+    )
+    assert stopped.status_code == 429
+
+
+def test_being_stopped_says_nothing_of_whether_the_account_exists(acme: TenantKit) -> None:
+    known = failed(Client(), person(acme).email, "198.51.100.8", times=6)
+    unknown = failed(Client(), "nobody@example.com", "198.51.100.9", times=6)
+    assert known.status_code == unknown.status_code == 429
+    told = [re.sub(r"in \d+ \w+", "", text_of(one)).split("request")[0] for one in (known, unknown)]
+    assert told[0] == told[1]
+
+
+def test_one_address_is_stopped_at_last_whatever_accounts_it_tries(
+    acme: TenantKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_place = replace(sign_in_limits._BOUNDS[1], rate="4/5m/key")
+    monkeypatch.setattr(
+        sign_in_limits, "_BOUNDS", (sign_in_limits._BOUNDS[0], of_place, sign_in_limits._BOUNDS[2])
+    )
+    browser = Client()
+    for number in range(4):
+        failed(browser, f"somebody{number}@example.com", "198.51.100.10", times=1)
+    assert failed(browser, "last@example.com", "198.51.100.10", times=1).status_code == 429
+    assert failed(browser, "last@example.com", "198.51.100.11", times=1).status_code == 200
+
+
+def test_a_form_that_is_sent_too_often_is_answered_with_a_page_that_says_how_long_to_wait(
+    acme: TenantKit, settings: Any
+) -> None:
+    settings.ACCOUNT_RATE_LIMITS = {**settings.ACCOUNT_RATE_LIMITS, "login": "1/m/ip"}
+    browser = Client(headers={"Accept": "text/html"})
+    failed(browser, "a@example.com", "198.51.100.12", times=1)
+    answer = failed(browser, "a@example.com", "198.51.100.12", times=1)
+    assert (answer.status_code, answer["Retry-After"]) == (429, "60")
+    assert "Try again in 60 seconds." in text_of(answer)
+    assert "Content-Security-Policy" in answer
 
 
 def test_nobody_signs_up(db: None) -> None:
@@ -172,7 +236,7 @@ def test_a_form_sent_after_the_session_ended_keeps_what_was_typed(acme: TenantKi
     )
     assert answer.status_code == 401
     assert "typed" in answer.content.decode()
-    assert "Sign in in a new tab" in text_of(answer)
+    assert "Sign in and go on" in text_of(answer)
 
 
 def test_a_page_link_opens_one_persons_pages_for_fifteen_minutes(acme: TenantKit) -> None:
@@ -209,3 +273,34 @@ def test_only_an_apps_key_makes_page_links(acme: TenantKit, role: str) -> None:
 def test_operators_have_their_own_site_and_members_do_not_enter_it(acme: TenantKit) -> None:
     answer = person(acme, "owner").get("/operator/")
     assert answer.status_code in (302, 403)
+
+
+@pytest.mark.parametrize("path", ["/tenants", "/account/login", "/operator", "/t/{slug}/settings"])
+def test_a_page_without_its_last_slash_is_found_and_keeps_its_query(
+    acme: TenantKit, path: str
+) -> None:
+    path = path.format(slug=acme.slug)
+    answer = Client().get(f"{path}?kind=tool-call&x=%2F%2Fe", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Location"]) == (302, f"{path}/?kind=tool-call&x=%2F%2Fe")
+
+
+def test_what_is_redirected_for_its_slash_says_nothing_of_what_exists(acme: TenantKit) -> None:
+    other = make_tenant()
+    for slug in (acme.slug, other.slug, "no-such-tenant"):
+        answer = Client().get(f"/t/{slug}/audit/run/r1")
+        assert (answer.status_code, answer["Location"]) == (302, f"/t/{slug}/audit/run/r1/")
+    assert Client().get("/no-such-page").status_code == 404
+    assert Client().get("/v1/memory/nothing").status_code == 404
+    assert Client().post(f"/t/{acme.slug}/settings").status_code == 404
+
+
+def test_the_sessions_page_shows_times_in_the_persons_zone(acme: TenantKit) -> None:
+    auditor = person(acme, "auditor")
+    auditor.browser.post("/account/login/", {"login": auditor.email, "password": PASSWORD})
+    browser = Client()
+    browser.post("/account/login/", {"login": auditor.email, "password": PASSWORD})
+    assert "UTC" in text_of(browser.get("/account/sessions/"))
+    auditor.post("settings/", {"time_zone": "Pacific/Kiritimati", "theme": "", "language": ""})
+    shown = text_of(browser.get("/account/sessions/"))
+    assert "+14" in shown
+    assert "UTC" not in shown

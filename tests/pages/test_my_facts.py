@@ -35,7 +35,7 @@ def superseded(kit: TenantKit, fact: dict[str, Any], content: Any) -> dict[str, 
 
 
 def listed(page: Any) -> list[str]:
-    return re.findall(r'data-open href="[^"]*/facts/([^"/]+)/"', page.content.decode())
+    return re.findall(r'data-open href="[^"]*/facts/([^"/]+)/[^"]*"', page.content.decode())
 
 
 def test_without_facts_the_page_says_how_they_come_about(ann: Person) -> None:

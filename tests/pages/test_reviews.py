@@ -118,3 +118,19 @@ def test_a_list_asks_few_statements(
         proposed(acme, ORDER, key=f"k.n{n}")
     with django_assert_max_num_queries(12):  # type: ignore[operator]  # a pytest-django fixture
         admin.get("admin/reviews/")
+
+
+def test_after_a_decision_the_queue_is_as_it_was_filtered(acme: TenantKit, admin: Person) -> None:
+    waits = [proposed(acme, key=f"k.n{number}") for number in range(2)]
+    filtered = admin.path("admin/reviews/?reason=instruction")
+    page = admin.get(filtered).content.decode()
+    link = re.search(rf'href="([^"]*/record/{waits[0]}/[^"]*)"', page)
+    assert link
+    one = admin.get(link[1]).content.decode()
+    fields = {"once": hidden(one, "once"), "expect": hidden(one, "expect"), "decision": "approve"}
+    assert admin.post(link[1], fields)["Location"] == filtered
+    form = re.search(r'action="([^"]*/decide[^"]*)"', admin.get(filtered).content.decode())
+    assert form
+    chosen = {"decision": "reject", "chosen": f"record\x1f{waits[1]}\x1f"}
+    assert admin.post(form[1], chosen)["Location"] == filtered
+    assert admin.post(form[1], {"decision": "reject"})["Location"] == filtered

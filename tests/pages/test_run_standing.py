@@ -101,3 +101,52 @@ def test_the_last_line_of_verify_log_counts_what_it_speaks_of(live_acme: TenantK
     assert last("--run", "other").endswith("3 entries")
     assert "this run alone" in last("--run", "other")
     assert "3 runs, " in last()
+
+
+def listed(auditor: Person) -> str:
+    return text_of(auditor.get("audit/runs/", {"kind": "tool-call"}))
+
+
+def test_a_state_is_never_shown_for_entries_that_came_after_it_was_found(
+    live_acme: TenantKit, auditor: Person
+) -> None:
+    fill(live_acme, 5)
+    seal(live_acme)
+    verified(live_acme)
+    for page in (listed(auditor), text_of(auditor.get("audit/run/run-1/"))):
+        assert "Intact up to" not in page
+        assert "not verified yet" not in page
+    fill(live_acme, 3)
+    pages = [
+        listed(auditor),
+        *(text_of(auditor.get(f"audit/run/run-1/{page}")) for page in ("", "verify/", "evidence/")),
+    ]
+    for page in pages:
+        assert "Intact up to #4" in page
+        assert "#0 to #4 verified" in page
+        assert "3 entries came since and are not verified yet" in page
+    head = next(
+        one
+        for one in live_acme.client("auditor").get("/v1/memory/runs").json()["data"]
+        if one["runId"] == "run-1"
+    )
+    assert head["integrity"]["verifiedTo"] == 4
+    assert head["integrity"]["entriesSince"] == 3
+    health = text_of(auditor.get("audit/health/"))
+    assert "as far as it was verified" in health or "not verified yet" in health
+    verified(live_acme)
+    assert "came since" not in text_of(auditor.get("audit/run/run-1/"))
+
+
+def test_a_run_that_lost_its_end_since_it_was_verified_does_not_read_as_intact(
+    live_acme: TenantKit, auditor: Person, superuser_url: str
+) -> None:
+    fill(live_acme, 5)
+    verified(live_acme)
+    with attacker(superuser_url) as session:
+        session.execute(
+            "UPDATE run_head SET next_sequence = 3, entry_count = 3 WHERE tenant_id = %s AND run_id = 'run-1'",
+            [live_acme.id],
+        )
+    for page in (listed(auditor), text_of(auditor.get("audit/run/run-1/"))):
+        assert "Entries are gone since it was verified" in page

@@ -62,7 +62,7 @@ def test_the_whole_workspace_is_verified_while_the_page_says_how_far_it_is(
     assert "hx-trigger" not in shown
     assert "<progress" not in shown
     words = text_of(auditor.get(page))
-    assert "#1 Content changed" in words
+    assert "#1 Content or hash changed" in words
     assert "#0 Seal broken" in words
     assert shown.index("r1</bdi>") < shown.index("r0</bdi>"), "what needs to be looked at first"
     for link in ("r0", "r1"):
