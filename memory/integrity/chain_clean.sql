@@ -57,13 +57,13 @@ judged AS (
 span AS (
   SELECT count(*) AS entries, count(DISTINCT sequence) AS places, min(sequence) AS oldest, max(sequence) AS newest,
          count(*) FILTER (WHERE is_right) AS right_entries,
-         string_agg(named, '') AS named,
+         string_agg(named, NULL) AS named,
          -- The quotes that those texts have by themselves.
          CASE WHEN min(hash_version) < max(hash_version) THEN NULL
               WHEN min(hash_version) = 1 THEN 7 * count(*) + 4 * count(actor)
               ELSE 9 * count(*) + 4 * (count(actor) + count(caused_by) + count(content_hash)) END AS quotes,
-         string_agg(prev_hash, ''::bytea ORDER BY sequence) AS prev_hashes,
-         string_agg(entry_hash, ''::bytea ORDER BY sequence) AS entry_hashes,
+         string_agg(prev_hash, NULL ORDER BY sequence) AS prev_hashes,
+         string_agg(entry_hash, NULL ORDER BY sequence) AS entry_hashes,
          min(hash_version) AS version,
          array_agg(sequence ORDER BY sequence) FILTER (WHERE caused_by IS NOT NULL) AS caused,
          array_agg(caused_by ORDER BY sequence) FILTER (WHERE caused_by IS NOT NULL) AS causes,

@@ -33,7 +33,8 @@ _ROWS = (_HERE / "chain_rows.sql").read_text("utf-8")
 SUMMARY: Final = _ROWS + (_HERE / "chain_summary.sql").read_text("utf-8")
 FIRST_BAD: Final = _ROWS + (_HERE / "chain_first_bad.sql").read_text("utf-8")
 
-SPAN_ENTRIES: Final = 10_000
+SPAN_ENTRIES: Final = 20_000
+"""Fewer, and planning each statement is felt; more, and a span that has to be judged entry by entry takes long."""
 
 _ODD_SPANS: Final = 2
 """After so many spans of a run, one after another, that could not be told at once, no further one is tried so."""

@@ -148,7 +148,8 @@ def test_a_long_run_is_verified_in_bounded_memory_and_an_entry_of_it_proven_in_f
 
     took = []
     with tenant_context(live_acme.id):
-        for sequence in (0, count // 2 + 1, count - 1, count // 3, count // 7):
+        # Many, of which the quickest counts: others may have the machine meanwhile.
+        for sequence in (0, count - 1, *range(1, count, count // 20)):
             began = time.perf_counter()
             proof = run_proof(auditor, RUN, sequence=sequence)
             took.append(time.perf_counter() - began)
