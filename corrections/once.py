@@ -17,6 +17,7 @@ from django.shortcuts import render
 
 from corrections.views.refused import kept_fields
 from corrections.visit import AnswerInstead, Visit
+from corrections.words import FIELD_LABELS
 from memory.ids import new_text_id
 
 FIELD = "once"
@@ -105,7 +106,7 @@ def _led_to(visit: Visit, found: tuple[str, bool]) -> str:
     context = {
         "led_to": led_to,
         "kept": [*kept, (FIELD, new_key())],
-        "typed": [(name, value) for name, value in kept if name not in ("expect", "seal", "back")],
+        "typed": [(name, value) for name, value in kept if value and name in FIELD_LABELS],
         "send_to": request.get_full_path(),
     }
     raise AnswerInstead(render(request, "state/sent_already.html", context, status=409))

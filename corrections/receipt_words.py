@@ -204,8 +204,8 @@ def _undo(read: _Read) -> Told:
             read,
             _("In that case agents use again what applies more widely, if there is something."),
         )
-    words = _correction(read)
-    return replace(words, effects=[_("Agents use again what it said before.")], has_stopped=True)
+    again = _("Agents use again what it said before, and no more what it was corrected to.")
+    return replace(_correction(read), effects=[again], has_stopped=False)
 
 
 _WORDS: dict[str, Callable[[_Read], Told]] = {

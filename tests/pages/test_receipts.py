@@ -88,6 +88,7 @@ def test_a_fix_of_its_own_case_says_who_stopped_and_its_undo_shows_the_way_back(
     assert "− window" in back
     assert "+ aisle" in back
     assert "Way Undo" in back
+    assert STOPPED not in back
     before = shown(ann, receipt)
     assert "Applied until it was undone" in before
     assert STOPPED not in before
