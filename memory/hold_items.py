@@ -257,16 +257,20 @@ def _unfinished(tenant_id: UUID, row: tuple[Any, ...]) -> _Unfinished:
     return _Unfinished(hold_id, of, after, scope, named)
 
 
+# A bound and arrays: a plan that joins may be made while the tables are not yet counted, and then reads them whole each time.
 _LET_GO = """
 WITH matches AS (
-  DELETE FROM {match} WHERE tenant_id = %(tenant)s::uuid AND hold_id = %(hold)s::uuid AND {column} IN (
-    SELECT k.{column} FROM {match} k WHERE k.tenant_id = %(tenant)s::uuid AND k.hold_id = %(hold)s::uuid
-    ORDER BY k.{column} LIMIT %(limit)s::int)
+  DELETE FROM {match} WHERE tenant_id = %(tenant)s::uuid AND hold_id = %(hold)s::uuid AND {column} <= (
+    SELECT max(b.{column}) FROM (
+      SELECT k.{column} FROM {match} k WHERE k.tenant_id = %(tenant)s::uuid AND k.hold_id = %(hold)s::uuid
+      ORDER BY k.{column} LIMIT %(limit)s::int) b)
   RETURNING {column} AS id
 ), named AS MATERIALIZED (
-  SELECT x.id FROM {table} x JOIN matches m ON m.id = x.id WHERE x.tenant_id = %(tenant)s::uuid ORDER BY x.id FOR UPDATE OF x
+  SELECT x.id FROM {table} x WHERE x.tenant_id = %(tenant)s::uuid AND x.id = ANY (ARRAY(SELECT id FROM matches))
+  ORDER BY x.id FOR UPDATE OF x
 )
-UPDATE {table} x SET hold_count = x.hold_count - 1 FROM named WHERE x.tenant_id = %(tenant)s::uuid AND x.id = named.id
+UPDATE {table} x SET hold_count = x.hold_count - 1
+WHERE x.tenant_id = %(tenant)s::uuid AND x.id = ANY (ARRAY(SELECT id FROM named))
 RETURNING x.id
 """
 # In a statement of its own: it sees every hold that was placed while it waited for the rows.

@@ -162,6 +162,18 @@ def test_functions_with_their_owners_rights_are_the_listed_ones() -> None:
     assert all("search_path" in row[2] for row in found)
 
 
+def test_what_each_row_of_memory_starts_is_planned_for_a_table_that_is_full() -> None:
+    # A session may plan it while the table is empty, and would read all of it for each row from then on.
+    assert not rows(
+        r"""
+        SELECT DISTINCT p.proname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+        WHERE NOT t.tgisinternal AND t.tgtype & 1 = 1
+          AND p.prosrc ~ '(FROM|JOIN|UPDATE) (fact|fact_revision|memory_record|record_value|record_past)\M'
+          AND 'enable_seqscan=off' <> ALL (coalesce(p.proconfig, '{}'))
+        """
+    )
+
+
 def test_no_function_claims_to_be_leakproof() -> None:
     assert not rows("""
         SELECT proname FROM pg_proc WHERE proleakproof AND pronamespace = 'public'::regnamespace

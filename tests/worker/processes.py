@@ -15,7 +15,7 @@ from django.db import connection
 from tests.postgres.test_up import manage
 
 PATIENCE_SECONDS = 60.0
-LONG_PATIENCE_SECONDS = 300.0
+LONG_PATIENCE_SECONDS = 900.0
 
 
 @dataclass
