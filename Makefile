@@ -55,7 +55,7 @@ test-all: install-dev browser pooler
 	KINDMEM_TEST_POSTGRES=18 $(RUN_TESTS) $(PYTEST)
 
 # Alone on the machine: what is measured must not share it with other tests. make bench BENCH="append search",
-# or BENCH="--sizes 1000 10000 100000 1000000" for those that measure at several sizes.
+# or BENCH="--sizes 1000 10000 100000 1000000" for those that measure at several sizes; BENCH=--quick only shows that all run.
 bench: install-dev
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(BENCH)
 

@@ -1,7 +1,8 @@
 """Runs every benchmark in turn, each in a process and on a database of its own, and ends with 1 when one of them fails.
 
 Run: python -m tests.benchmarks [name …] [--sizes N …], such as `append search`; all of them without a name, and then
-docs/benchmarks.md is written anew. `--sizes 1000 10000 100000 1000000` is for those that measure at several sizes.
+docs/benchmarks.md is written anew, or what `--report` names. `--sizes 1000 10000 100000 1000000` is for those that measure at
+several sizes. `--quick` does as little of everything as shows that it works; its figures mean nothing.
 What they print are ratios of what ran interleaved, mostly; absolute figures are of this machine.
 """
 
@@ -12,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.harness import ROOT, SIZES_VARIABLE
+from tests.benchmarks.harness import QUICK_VARIABLE, ROOT, SIZES_VARIABLE
 from tests.benchmarks.report import write_report
 
 _SUFFIX = "_bench"
@@ -37,26 +38,38 @@ def run(name: str) -> tuple[int, list[str]]:
     return process.returncode, lines
 
 
-def main() -> int:
+def asked(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(names())}")
     parser.add_argument("--sizes", nargs="+", type=int, default=[], help="how many facts")
-    given = parser.parse_args()
-    wanted = given.names or names()
+    parser.add_argument("--quick", action="store_true", help="only to see that everything works")
+    parser.add_argument("--report", type=Path, help="the page to write")
+    given = parser.parse_args(arguments)
+    if unknown := sorted(set(given.names) - set(names())):
+        parser.error(f"there is no benchmark {', '.join(unknown)}")
+    if given.report is None and not given.names and not given.quick:
+        given.report = ROOT / "docs" / "benchmarks.md"
+    given.names = given.names or names()
+    return given
+
+
+def main() -> int:
+    given = asked()
     if given.sizes:
         os.environ[SIZES_VARIABLE] = " ".join(map(str, given.sizes))
-    if unknown := sorted(set(wanted) - set(names())):
-        parser.error(f"there is no benchmark {', '.join(unknown)}")
+    if given.quick:
+        os.environ[QUICK_VARIABLE] = "1"
     failed, printed = [], {}
-    for name in wanted:
+    begun = time.monotonic()
+    for name in given.names:
         print(f"# {name}", flush=True)
         started = time.monotonic()
         code, printed[name] = run(name)
         if code != 0:
             failed.append(name)
         print(f"# {name}: {time.monotonic() - started:.0f} s\n", flush=True)
-    if wanted == names() and all(printed.values()):
-        write_report(ROOT / "docs" / "benchmarks.md", printed)
+    if given.report is not None:
+        write_report(given.report, printed, minutes=(time.monotonic() - begun) / 60)
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

@@ -6,7 +6,14 @@ Run: python -m tests.benchmarks.append_bench
 import time
 from collections.abc import Callable
 
-from tests.benchmarks.harness import Load, database, interleaved, ratio, web_server
+from tests.benchmarks.harness import (
+    Load,
+    database,
+    interleaved,
+    ratio,
+    usual_or_quick,
+    web_server,
+)
 
 ENTRY = {
     "kind": "tool-call",
@@ -20,7 +27,7 @@ ENTRY = {
 }
 
 
-def over_http(seconds: float = 1.5) -> dict[str, float]:
+def over_http(seconds: float) -> dict[str, float]:
     from tests.builders import make_tenant
 
     tenant = make_tenant()
@@ -57,7 +64,7 @@ def over_http(seconds: float = 1.5) -> dict[str, float]:
     return figures
 
 
-def in_process(count: int = 300) -> dict[str, float]:
+def in_process(count: int, batches: int) -> dict[str, float]:
     from django.db import connection, transaction
 
     from memory.actions import append_log_entries as module
@@ -152,7 +159,9 @@ def in_process(count: int = 300) -> dict[str, float]:
     fixed = [prepare_entry(new(), run_id="rawbatch", hash_version=1) for _ in range(50)]
     prepared += [prepare_entry(new(), run_id="rawbatch", hash_version=1)]
     raw_batch()
-    measured = interleaved({"batch": lambda: timed(batch, 20), "raw": lambda: timed(raw_batch, 20)})
+    measured = interleaved(
+        {"batch": lambda: timed(batch, batches), "raw": lambda: timed(raw_batch, batches)}
+    )
     figures["in process: batch of 100 / raw batch"] = ratio(measured, "batch", "raw")
     figures["in process: entries a second in batches of 100"] = sorted(measured["batch"])[2] * 100
     return figures
@@ -160,8 +169,10 @@ def in_process(count: int = 300) -> dict[str, float]:
 
 def main() -> None:
     with database():
-        for name, figure in {**in_process(), **over_http()}.items():
-            print(f"{name:60} {figure:10.2f}")
+        figures = in_process(usual_or_quick(300, 10), usual_or_quick(20, 2))
+        figures |= over_http(usual_or_quick(15, 1) / 10)
+        for name, figure in figures.items():
+            print(f"{name:75} {figure:10.2f}")
 
 
 if __name__ == "__main__":

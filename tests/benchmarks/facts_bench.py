@@ -9,11 +9,19 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from tests.benchmarks.harness import Load, chosen_sizes, database, interleaved, ratio, web_server
+from tests.benchmarks.harness import (
+    Load,
+    chosen_sizes,
+    database,
+    interleaved,
+    ratio,
+    usual_or_quick,
+    web_server,
+)
 
 CLIENTS = (1, 8)
 FAR_PAGE = 150
-PAGE = 50
+PAGE = usual_or_quick(50, 1)
 WORDS = ("booking", "seat", "window", "baggage", "refund", "upgrade", "delay", "lounge")
 
 
@@ -60,7 +68,7 @@ def far_cursor(port: int, token: str) -> str:
     return cursor
 
 
-def over_http(count: int, seconds: float = 1.0) -> dict[str, float]:
+def over_http(count: int, seconds: float) -> dict[str, float]:
     from tests.builders import make_tenant
 
     tenant = make_tenant()
@@ -109,8 +117,8 @@ def over_http(count: int, seconds: float = 1.0) -> dict[str, float]:
 
 def main() -> None:
     with database():
-        for count in chosen_sizes((10_000,)):
-            for name, figure in over_http(count).items():
+        for count in chosen_sizes((usual_or_quick(10_000, 300),)):
+            for name, figure in over_http(count, usual_or_quick(10, 1) / 10).items():
                 print(f"{name:75} {figure:10.2f}", flush=True)
 
 

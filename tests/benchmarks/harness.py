@@ -17,10 +17,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+T = TypeVar("T")
+TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIZES_VARIABLE = "BENCH_SIZES"
 """How `--sizes` of the whole run reaches each benchmark."""
+
+
+QUICK_VARIABLE = "BENCH_QUICK"
+"""How `--quick` of the whole run reaches each benchmark: as little of everything as shows that it works."""
+
+
+def usual_or_quick(usual: T, quick: T) -> T:
+    """A count, or counts, of the benchmark's own, or that of a quick run, whose figures mean nothing."""
+    return quick if os.environ.get(QUICK_VARIABLE) else usual
 
 
 def chosen_sizes(usual: tuple[int, ...]) -> tuple[int, ...]:
@@ -77,7 +89,8 @@ def web_server(workers: int = 2, threads: int = 4) -> Iterator[int]:
         " def load_config(s):\n"
         f"  [s.cfg.set(k, v) for k, v in dict(bind='127.0.0.1:{port}', workers={workers}, threads={threads},"
         " worker_class='gthread', keepalive=30, loglevel='warning').items()]\n"
-        " def load(s): return g()\n"
+        " def load(s):\n"
+        "  from tests.benchmarks.floors import with_floors; return with_floors(g())\n"
         "A().run()"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment)
@@ -101,7 +114,7 @@ class Load:
     def rate(
         self, method: str, path: Callable[[int, int], str], body: object, seconds: float
     ) -> float:
-        """Answers a second. `path(client, n)` makes each request's path."""
+        """Answers a second; each client waits for one at least. `path(client, n)` makes each request's path."""
         until = time.perf_counter() + seconds
         counts = [0] * self.clients
         text = None if body is None else json.dumps(body)
@@ -109,7 +122,7 @@ class Load:
         def one(client: int) -> None:
             connection = http.client.HTTPConnection("127.0.0.1", self.port)
             headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-            while time.perf_counter() < until:
+            while counts[client] == 0 or time.perf_counter() < until:
                 connection.request(method, path(client, counts[client]), text, headers)
                 answer = connection.getresponse()
                 content = answer.read()
@@ -144,7 +157,7 @@ def server_cpu_seconds() -> float:
         with contextlib.suppress(OSError):
             if pid in ours - {os.getpid()} or os.readlink(f"/proc/{pid}/cwd").startswith(data):
                 ticks += sum(int(part) for part in stat[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return ticks * TICK_SECONDS
 
 
 def interleaved(

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.benchmarks.harness import database, interleaved, ratio
+from tests.benchmarks.harness import database, interleaved, ratio, usual_or_quick
 
-VERIFIED = 20_000
-SEALED = 100_000
+VERIFIED = usual_or_quick(20_000, 1_000)
+SEALED = usual_or_quick(100_000, 1_000)
 BATCH = 500
 
 _SHA256_ALONE = """
@@ -239,7 +239,7 @@ def proving(count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else usual_or_quick(1_000_000, 3_000)
     with database():
         for measure in (verification, sealing, lambda: proving(count)):
             for name, figure in measure().items():

@@ -13,11 +13,18 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.benchmarks.harness import database, interleaved, ratio
+from tests.benchmarks.harness import database, interleaved, ratio, usual_or_quick
 
 VECTORS = 384
 VOCABULARY = 20_000
 ROUNDS = 7
+SEMANTIC = (
+    usual_or_quick(1_000, 100),
+    usual_or_quick(10_000, 200),
+    usual_or_quick(20_000, 300),
+)
+KEYWORD = usual_or_quick(60_000, 500)
+WRITTEN = usual_or_quick(150, 5)
 
 _HEADS = """
 INSERT INTO fact (tenant_id, id, type, scope_text, current_version, created_at)
@@ -112,7 +119,7 @@ def execute(statement: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def semantic(sizes: tuple[int, ...] = (1_000, 10_000, 20_000)) -> dict[str, float]:
+def semantic() -> dict[str, float]:
     import numpy
 
     from memory.search.index import vector_text
@@ -122,7 +129,7 @@ def semantic(sizes: tuple[int, ...] = (1_000, 10_000, 20_000)) -> dict[str, floa
     from tests.builders import make_tenant
 
     figures: dict[str, float] = {}
-    for size in sizes:
+    for size in SEMANTIC:
         kit = make_tenant()
         load(kit.id, size, vectors=True)
         vacuum()
@@ -178,13 +185,13 @@ def semantic(sizes: tuple[int, ...] = (1_000, 10_000, 20_000)) -> dict[str, floa
     return figures
 
 
-def keyword(size: int = 60_000) -> dict[str, float]:
+def keyword() -> dict[str, float]:
     from memory.search.keyword import search_by_keyword
     from memory.search.visible import Filters
     from memory.tenancy import tenant_context
     from tests.builders import make_tenant
 
-    kit = make_tenant(search_language="simple")
+    size, kit = KEYWORD, make_tenant(search_language="simple")
     load(kit.id, size, vectors=False)
     vacuum()
     principal = kit.principal("agent", projects=["p1"])
@@ -219,7 +226,7 @@ def keyword(size: int = 60_000) -> dict[str, float]:
     return figures
 
 
-def writing(count: int = 150) -> dict[str, float]:
+def writing() -> dict[str, float]:
     """Durable writes a second through the action, with no index, with words, and with words and a ready vector."""
     import numpy
 
@@ -230,7 +237,7 @@ def writing(count: int = 150) -> dict[str, float]:
     from memory.tenancy import tenant_context
     from tests.builders import make_tenant
 
-    kit = make_tenant()
+    count, kit = WRITTEN, make_tenant()
     principal = kit.principal("app", projects=["p1"])
     make_text = text_maker(2)
     vector = unit(numpy.random.default_rng(3).standard_normal(VECTORS))
@@ -290,7 +297,7 @@ def main() -> None:
     with database():
         for part in sys.argv[1:] or parts:
             for name, figure in parts[part]().items():
-                print(f"{name:70} {figure:10.2f}", flush=True)
+                print(f"{name:75} {figure:10.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Views that the product's figures are compared with, behind the product's own middleware and key look-up.
 
 `plain`: a DRF view without authentication. `noop`: the key look-up and the tenant's transaction, answering `{}`.
-`noop_insert`: the same and one durable insert, the ceiling of any write.
+`noop_insert`: the same and one durable insert, the ceiling of any write. `floor`: the same and the statements of a recording.
 """
 
 from django.db import connection
@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from memory.api.operation import Answer, ApiView, Call, operation
 from memory.api.shapes import Shape
+from tests.benchmarks.floors import replay
 
 ANYTHING = Shape({"type": "object", "required": []})
 
@@ -44,9 +45,19 @@ class NoopInsert(ApiView):
         return Answer(200, {})
 
 
+class Floor(ApiView):
+    @operation(id="bench.floor", summary="", answers={200: {}}, tag="bench")
+    def post(self, call: Call) -> Answer:
+        connection.ensure_connection()
+        with connection.connection.cursor() as cursor:
+            replay(cursor, call.path["kind"], int(call.path["number"]))
+        return Answer(200, {})
+
+
 urlpatterns = [
     path("bench/plain", Plain.as_view()),
     path("bench/noop", Noop.as_view()),
     path("bench/insert", NoopInsert.as_view()),
+    path("bench/floor/<kind>/<number>", Floor.as_view()),
     path("", include("kindmem.urls")),
 ]
