@@ -32,6 +32,8 @@ _STATES = {
     "pending": Badge("…", _("Waits its turn"), "info"),
     "running": Badge("…", _("Running"), "info"),
     "stopped": Badge("✗", _("Stopped"), "bad"),
+    "held-up": Badge("‖", _("Waits for the release of a hold"), "held"),
+    "cancelled": Badge("–", _("Cancelled"), ""),
     "completed": Badge("✓", _("Erased"), "ok"),
 }
 _PHASES: tuple[tuple[str, Words, Words], ...] = (
@@ -72,10 +74,18 @@ _STORES: dict[str, Words] = {
     "keys": _("Keys that named them"),
     "pageLinks": _("Page links"),
     "pageForms": _("Sent forms"),
+    "holdScopes": _("Scopes of released holds that named them"),
+    "holdRefusals": _("What a hold refused them"),
+    "held": _("Left to legal holds"),
 }
 _REASONS: dict[str, Words] = {
     "legal-hold": _(
-        "A legal hold keeps something in its reach. It goes on by itself when the hold is released."
+        "A legal hold keeps something in its reach. It goes on by itself when the hold is released, with what was there until "
+        "now; meanwhile new things may be written again."
+    ),
+    "ledger-unwritable": _(
+        "The ledger outside the database can't be written, so it is not told as done. "
+        "Whoever runs kindmem has to look at the disk."
     ),
     "interrupted": _("It was interrupted, and goes on with the next turn of the worker."),
 }
@@ -91,8 +101,10 @@ class Phase:
 
 
 def state_of(erasure: ErasureView) -> Badge:
+    if erasure.is_held_up:
+        return _STATES["held-up"]
     is_stopped = erasure.last_error is not None and erasure.status != "completed"
-    return _STATES["stopped" if is_stopped else erasure.status]
+    return _STATES["stopped" if is_stopped else erasure.state]
 
 
 def phases_of(erasure: ErasureView) -> list[Phase]:
@@ -100,7 +112,7 @@ def phases_of(erasure: ErasureView) -> list[Phase]:
     names = [name for name, _title, _says in _PHASES]
     at = erasure.store if erasure.phase == "erase" else erasure.phase
     here = names.index(at) if at in names else len(names) - 1
-    is_over = erasure.status == "completed"
+    is_over = erasure.state == "completed"
 
     def state(place: int) -> str:
         if is_over or place < here:

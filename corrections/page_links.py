@@ -19,6 +19,7 @@ from django.utils import timezone
 from memory.access import DEFAULT_ABILITIES, Containers, Principal
 from memory.actions.append_log_entries import append_governance
 from memory.api.authentication import enter_tenant
+from memory.erasure.progress import check_none_erases
 from memory.errors import AuthMissing, NotFound
 from memory.ids import new_id
 
@@ -61,11 +62,12 @@ def _digest(token: str) -> bytes:
 def make_page_link(*, principal: Principal, subject: str) -> PageLink:
     """A link for the person; logged.
 
-    Raises PermissionDenied unless an app's key asks, NotFound unless it was granted the person.
+    Raises PermissionDenied unless an app's key asks, NotFound unless it was granted the person, ErasureInProgress.
     """
     principal.needs_role("app")
     if not principal.containers.everything and subject not in principal.containers.users:
         raise NotFound
+    check_none_erases(principal.tenant_id, [subject])
     token, now = secrets.token_urlsafe(32), timezone.now()
     link_id = new_id()
     with connection.cursor() as cursor:

@@ -40,6 +40,7 @@ _REASONS: dict[str, Words] = {
     "expired": _("its time was over"),
     "erasure": _("an erasure took it"),
     "wrong-person": _("it was about somebody else"),
+    "restored": _("it had ended before the database was restored"),
 }
 
 

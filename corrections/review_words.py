@@ -26,6 +26,7 @@ REASONS: dict[str, Badge] = {
     "no-word": Badge("?", _("No person said so"), "info"),
     "wrong-person": Badge("‖", _("A person says it is not about them"), "held"),
     "dispute": Badge("!", _("A person disagrees"), "warn"),
+    "restored": Badge("⟲", _("Came back with a backup"), "warn"),
 }
 
 WHY: dict[str, Words] = {
@@ -41,6 +42,9 @@ WHY: dict[str, Words] = {
     "no-word": _("An agent acts for a person and can show no message of theirs that says so."),
     "wrong-person": _("It is out of use until you decide."),
     "dispute": _("Agents ask before they use it until you decide."),
+    "restored": _(
+        "After the backup was made it was changed or set aside. What it says may be old."
+    ),
 }
 
 APPROVE: dict[str, Words] = {

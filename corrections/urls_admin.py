@@ -81,6 +81,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("erasures/ledger", admin_erasures.ledger, name="erasure-ledger"),
     path("erasures/<uuid:erasure_id>/", admin_erasures.erasure, name="erasure"),
     path("erasures/<uuid:erasure_id>/resume", admin_erasures.resume, name="resume-erasure"),
+    path("erasures/<uuid:erasure_id>/cancel", admin_erasures.cancel, name="cancel-erasure"),
     path("types/", admin_types.types, name="fact-types"),
     path("types/new", admin_types.new_type, name="new-fact-type"),
     path("types/<any_id:name>/", admin_types.fact_type, name="fact-type"),

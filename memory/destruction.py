@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from memory.endings import write_down_after_commit
 from memory.errors import constraint_errors
 from memory.hold_naming import FACT_IS_HELD, SHARE_NEW_ITEMS
 from memory.records import fingerprints
@@ -126,6 +127,7 @@ def destroy_facts(
             {"tenant": tenant_id, "ids": ids},
         )
         rows["fact"] = cursor.rowcount
+    write_down_after_commit(tenant_id)
     return Destruction(going, sorted(held), rows)
 
 

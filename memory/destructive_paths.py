@@ -54,6 +54,9 @@ PATHS: tuple[DestructivePath, ...] = (
     DestructivePath("emit", "records", "sealed", "memory/actions/emit_event.py"),
     DestructivePath("route", "records", "sealed", "memory/actions/act_on_route.py"),
     DestructivePath("undo-purge", "records", "sealed", "memory/housekeeping.py"),
+    DestructivePath("restore-of-facts", "facts", "left", "memory/actions/replay_endings.py"),
+    DestructivePath("restore", "records", "sealed", "memory/actions/replay_endings.py"),
+    DestructivePath("undo-purge-of-a-restore", "records", "sealed", "kindmem/backups/restoring.py"),
 )
 """By what calls it. Closing a tenant is refused while any hold is in force, whatever it names."""
 

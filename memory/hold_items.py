@@ -25,6 +25,7 @@ from memory.hold_naming import (
     records_condition,
 )
 from memory.holds import HoldScope, NewHold
+from memory.ledgers import write_ledger_after_commit
 from memory.log_pseudonyms import with_pseudonyms
 from memory.quarantines import is_anything_kept_back
 from memory.records.sealing import keep_undo_copies
@@ -114,6 +115,7 @@ def insert_hold(principal: Principal, new: NewHold) -> tuple[int, int]:
                 cursor.execute(keep, parameters)
                 counts[place] += cursor.rowcount
     keep_undo_copies(principal.tenant_id, new.id)
+    write_ledger_after_commit(principal.tenant_id)
     return counts[0], counts[1]
 
 
@@ -132,6 +134,7 @@ def _begin(
     cursor.execute(_keep("record", f"{some} UNION {only_for_undo}"), parameters)
     records = int(cursor.rowcount)
     keep_undo_copies(tenant_id, new.id)
+    write_ledger_after_commit(tenant_id)
     _wait_for_others(cursor, tenant_id)
     cursor.execute(
         "UPDATE legal_hold SET named_until = clock_timestamp() WHERE tenant_id = %s::uuid AND id = %s::uuid",

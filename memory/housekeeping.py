@@ -28,11 +28,12 @@ from memory.actions.run_verifications import run_verifications
 from memory.actions.seal_tenant import seal_tenant
 from memory.actions.stamp_checkpoint import stamp_checkpoint
 from memory.actions.sweep_retention import sweep_retention
+from memory.endings import write_down
 from memory.errors import DomainError, RunDamaged
 from memory.integrity.rounds import Rounds, Turns
 from memory.integrity.timestamps import chosen_authorities
 from memory.integrity.witnesses import chosen_witnesses
-from memory.ledgers import ledger_in_database, write_ledger
+from memory.ledgers import keep_ledger
 from memory.records import clock
 from memory.records.sealing import destroy_overdue
 from memory.tenancy import all_tenants, tenant_context
@@ -157,12 +158,10 @@ def finish_large_holds(tenant_id: UUID, slug: str) -> bool:
 
 
 def keep_ledgers() -> None:
-    """Erasures and holds of every tenant, written down outside the database for a restore."""
+    """Erasures, holds and what ended of every tenant, written down outside the database for a restore."""
     for tenant_id, slug in all_tenants():
-        with tenant_context(tenant_id):
-            ledger = ledger_in_database(tenant_id)
-        if any(ledger.values()):
-            write_ledger(slug, ledger)
+        keep_ledger(tenant_id, slug)
+        write_down(tenant_id, slug)
 
 
 def maintain_pages() -> None:

@@ -37,14 +37,18 @@ IS_DUE = {
     "deleted": f"f.deleted_at <= statement_timestamp() - {_GRACE} AND {_NOT_KEPT}"
     " AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())",
 }
-# Whom an open erasure is about: it takes the fact itself, whole and with its evidence, or says why it can't.
+# Whom an open erasure is about: it takes the fact itself, whole and with its evidence, or waits for the release of a hold.
 IS_ERASING = """EXISTS (SELECT 1 FROM erasure e WHERE e.tenant_id = %(tenant)s::uuid AND e.status <> 'completed'
   AND CASE e.selector_kind WHEN 'fact' THEN e.selector_id = f.id WHEN 'conversation' THEN e.selector_id = f.thread_id
       ELSE e.selector_id IN (f.user_id, f.participant_id) OR EXISTS (
         SELECT 1 FROM fact_subject s
         WHERE s.tenant_id = %(tenant)s::uuid AND s.fact_id = f.id AND s.subject_id = e.selector_id) END)"""
+# One that a hold stops may wait for years: what is due meanwhile, and not held, goes.
+_IS_TAKEN = IS_ERASING.replace(
+    "e.status <> 'completed'", "e.status <> 'completed' AND e.reaches_before IS NULL"
+)
 _DUE = {
-    branch: f"FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition} AND NOT {FACT_IS_HELD} AND NOT {IS_ERASING}"
+    branch: f"FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {condition} AND NOT {FACT_IS_HELD} AND NOT {_IS_TAKEN}"
     for branch, condition in IS_DUE.items()
 }
 """What a sweep takes and a dry run counts: one question for both."""
@@ -98,7 +102,7 @@ def held_and_due(tenant_id: UUID) -> int:
 
 def erasing_and_due(tenant_id: UUID) -> int:
     """How many facts a sweep leaves to open erasures."""
-    return _count_due(tenant_id, f"NOT {FACT_IS_HELD} AND {IS_ERASING}")
+    return _count_due(tenant_id, f"NOT {FACT_IS_HELD} AND {_IS_TAKEN}")
 
 
 def _count_due(tenant_id: UUID, condition: str) -> int:

@@ -27,11 +27,12 @@ from corrections.paging import address, place_of, posted
 from corrections.proof import must_be_proved
 from corrections.queries.names import names_of
 from corrections.visit import APPOINTING, Visit, in_tenant
+from memory.actions.cancel_erasure import cancel_erasure
 from memory.actions.create_erasure import create_erasure
 from memory.actions.replay_erasures import resume_erasure
 from memory.erasure.ledger import find_erasure, list_erasures, whole_ledger
 from memory.erasure.preview import preview_erasure
-from memory.errors import DomainError
+from memory.errors import DomainError, ErasureNotHeldUp
 from memory.page_maintenance import standing
 
 ERASURES_A_PAGE = 40
@@ -121,6 +122,7 @@ def erasure(visit: Visit, erasure_id: str) -> HttpResponse:
         "counts": counts_of(found),
         "reason": reason_of(found),
         "is_over": found.status == "completed",
+        "reached_nothing": not found.counts,
         "remains": remains_of(found, standing()),
         "names": names_of(visit.principal, [found.requested_by]),
     }
@@ -135,6 +137,20 @@ def resume(visit: Visit, erasure_id: str) -> HttpResponse:
     must_be_proved(visit)
     resume_erasure(principal=visit.principal, erasure_id=str(erasure_id))
     messages.success(visit.request, _("The worker tries it again now."))
+    return HttpResponseRedirect(visit.url("erasure", erasure_id))
+
+
+@require_POST
+@in_tenant(*APPOINTING)
+def cancel(visit: Visit, erasure_id: str) -> HttpResponse:
+    must_be_proved(visit)
+    try:
+        cancel_erasure(principal=visit.principal, erasure_id=str(erasure_id))
+        messages.success(
+            visit.request, _("The erasure is cancelled. What it cleared stays cleared.")
+        )
+    except ErasureNotHeldUp:
+        messages.error(visit.request, _("No hold stops it any more, so it was not cancelled."))
     return HttpResponseRedirect(visit.url("erasure", erasure_id))
 
 

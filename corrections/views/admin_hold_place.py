@@ -93,11 +93,20 @@ def _place(visit: Visit, scoped: ScopeForm, form: PlaceHoldForm) -> str:
         scope=scoped.cleaned_data["scope"],
         review_on=form.cleaned_data["review_on"],
     )
-    messages.success(visit.request, _in_force(hold))
+    tell = messages.warning if _keeps_nothing(hold) else messages.success
+    tell(visit.request, _in_force(hold))
     return visit.url("hold", hold.id)
 
 
+def _keeps_nothing(hold: Hold) -> bool:
+    return hold.is_taken_in and hold.fact_count + hold.record_count == 0
+
+
 def _in_force(hold: Hold) -> str:
+    if _keeps_nothing(hold):
+        return _(
+            "The hold is in force, and keeps no fact and no memory now. Are the names in it written exactly so?"
+        )
     if not hold.is_taken_in:
         return _(
             "The hold is in force and keeps all that it names. It names much: how many is being counted."

@@ -1,4 +1,4 @@
-"""A backup becomes an installation again: load it, compare it, forget and hold again, and only then let it be served.
+"""A backup becomes an installation again: load it, compare it, erase, end and hold again, and only then let it be served.
 
 A file in the state folder marks a restore that is not finished; nothing else runs on the database while it is there
 (memory/installation_keys.py), and the same command with the same file goes on where it was.
@@ -24,8 +24,10 @@ from memory.errors import InvariantViolated, SealRefused
 from memory.housekeeping import server
 from memory.installation_keys import UNFINISHED_RESTORE, claim_keys, digest_text, restoring
 from memory.instants import instant
-from memory.ledgers import Ledger, merged, read_ledger
-from memory.tenancy import all_tenants
+from memory.ledgers import Ledger, endings_path, merged, read_endings, read_ledger
+from memory.records import clock
+from memory.records.sealing import destroy_overdue
+from memory.tenancy import all_tenants, tenant_context
 
 Show = Callable[..., None]
 
@@ -71,7 +73,12 @@ def restore(path: Path, *, ledgers: dict[str, Ledger], show: Show) -> Restored:
     restored = Restored()
     for tenant_id, slug in all_tenants():
         principal = server(tenant_id, slug, "restore")
-        ledger = merged(kept.get(slug, {}), read_ledger(slug), ledgers.get(slug, {}))
+        ledger = merged(
+            kept.get(slug, {}),
+            read_ledger(slug),
+            {"endings": read_endings(endings_path(slug))},
+            ledgers.get(slug, {}),
+        )
         _bring_back(principal, ledger, manifest, restored, show)
     _marker().unlink()
     claim_keys()
@@ -100,13 +107,20 @@ def _bring_back(
     replayed = replay_ledgers(
         principal=principal, ledger=ledger, since=instant(manifest["createdAt"]), on_step=step
     )
+    with tenant_context(principal.tenant_id):
+        while destroy_overdue(principal.tenant_id, clock.now()):
+            pass
+    if replayed.still_held:
+        restored.troubles.append(
+            f"{slug}: {len(replayed.still_held)} things had ended since the backup, and a hold keeps them as they are."
+        )
     if replayed.unfinished:
         restored.troubles.append(
             f"{slug}: {len(replayed.unfinished)} erasures wait for a hold's release."
         )
     if replayed.unmatched:
         restored.troubles.append(
-            f"{slug}: {len(replayed.unmatched)} erasures were made with other keys, so nobody can be found by them."
+            f"{slug}: {len(replayed.unmatched)} lines of the ledger were made with other keys, so nobody can be found by them."
         )
     restored.tenants.append({**said, **replayed.wire()})
 

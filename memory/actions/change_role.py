@@ -12,6 +12,7 @@ from django.utils import timezone
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.actions.create_member import check_may_appoint, check_subject
+from memory.erasure.progress import check_none_erases
 from memory.errors import BadInput, MemberNotFound, PermissionDenied, constraint_errors
 from memory.models import Member
 from memory.queries.members import MemberView, find_member
@@ -24,7 +25,7 @@ def change_role(
 ) -> MemberView:
     """The member with this role and subject; nothing is logged when both are theirs already.
 
-    Raises PermissionDenied, BadInput, MemberNotFound; MemberKeepsAnOwner for the last owner.
+    Raises PermissionDenied, BadInput, MemberNotFound, ErasureInProgress; MemberKeepsAnOwner for the last owner.
     """
     check_may_appoint(principal, role)
     check_subject(role, subject)
@@ -41,6 +42,7 @@ def change_role(
             raise PermissionDenied(needs="another admin: nobody says whose memory is theirs")
     if (locked.role, locked.subject_id) == (role, subject):
         return member
+    check_none_erases(principal.tenant_id, [subject])
     changed: dict[str, Any] = {"subject_id": subject}
     if role != locked.role:
         changed |= {

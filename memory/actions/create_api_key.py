@@ -16,6 +16,7 @@ from memory import keys
 from memory.access import ABILITIES, DEFAULT_ABILITIES, Principal
 from memory.actions.append_log_entries import append_governance
 from memory.admission import ID_MAX
+from memory.erasure.progress import check_none_erases
 from memory.errors import BadInput, PermissionDenied
 from memory.ids import new_id
 from memory.models import ApiKey
@@ -50,7 +51,10 @@ def create_api_key(
     abilities: Iterable[str] | None = None,
     expires_days: int = 90,
 ) -> NewKey:
-    """A key with these containers and abilities (the role's defaults when None). Raises PermissionDenied, BadInput."""
+    """A key with these containers and abilities (the role's defaults when None).
+
+    Raises PermissionDenied, BadInput; ErasureInProgress for whom is being erased.
+    """
     principal.needs_role("admin", "owner")
     if role == "admin" and principal.kind != "system" and principal.role != "owner":
         raise PermissionDenied(needs="the role owner, to make a key of an admin")
@@ -102,11 +106,12 @@ def insert_key(
     expires_days: int,
     granted: dict[str, list[str]],
 ) -> NewKey:
-    """The key's row and its entry; whoever calls has checked that it may be."""
+    """The key's row and its entry; whoever calls has checked that it may be. Raises ErasureInProgress."""
     token, prefix = keys.new_token()
     version = keys.newest_pepper_version()
     expires_at = timezone.now() + timedelta(days=expires_days)
     with tenant_context(principal.tenant_id):
+        check_none_erases(principal.tenant_id, [*granted["users"], *granted["participants"]])
         key = ApiKey.objects.create(
             tenant_id=principal.tenant_id,
             id=new_id(),

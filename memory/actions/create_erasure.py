@@ -20,6 +20,7 @@ from memory.erasure.ledger import (
 from memory.erasure.reach import held_in_reach
 from memory.errors import LegalHoldActive
 from memory.ids import new_id
+from memory.ledgers import write_ledger_after_commit
 from memory.log_pseudonyms import pseudonym
 from memory.work import begin_soon
 
@@ -63,6 +64,7 @@ def create_erasure(*, principal: Principal, kind: str, selector_id: str) -> Eras
             raise LegalHoldActive(ids=held)
         cursor.execute(_INSERT, parameters)
     begin_soon("run-erasures", tenant_id)
+    write_ledger_after_commit(tenant_id)
     append_governance(
         principal=principal,
         payload={

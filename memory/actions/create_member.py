@@ -17,6 +17,7 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.admission import ID_MAX, admit_value
 from memory.admission import BadInput as Inadmissible
+from memory.erasure.progress import check_none_erases
 from memory.errors import BadInput, MemberExists, PermissionDenied, constraint_errors
 from memory.ids import new_id
 from memory.models import Member
@@ -50,7 +51,7 @@ def create_member(
     """The member. Without a password a new account can't sign in by one. The same call again gives the same member.
 
     subject: the person that the member is in this tenant's memory; a `person` has one.
-    Raises PermissionDenied, BadInput; MemberExists when this user is a member with another role or subject.
+    Raises PermissionDenied, BadInput, ErasureInProgress; MemberExists when this user is a member with another role or subject.
     """
     check_may_appoint(principal, role)
     email = _address(email)
@@ -62,6 +63,7 @@ def create_member(
         ),
         tenant_context(principal.tenant_id),
     ):
+        check_none_erases(principal.tenant_id, [subject])
         user_id, is_new = _account(email, password)
         member = _place(principal, user_id, role, subject)
     return NewMember(

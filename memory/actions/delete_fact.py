@@ -11,6 +11,8 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.api.idempotency import withhold
+from memory.endings import write_down_after_commit
+from memory.erasure.progress import check_none_erases_fact
 from memory.errors import LegalHoldActive, RetentionViolation, constraint_errors
 from memory.fact_head import lock_fact
 from memory.fact_shape import FactView
@@ -39,9 +41,10 @@ def delete_fact(
 ) -> FactView | Waiting:
     """The closed revision; or, of an agent, the deletion that waits for review.
 
-    Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation.
+    Raises FactNotFound, PermissionDenied, FactChanged, LegalHoldActive, RetentionViolation, ErasureInProgress.
     """
     fact = lock_fact(principal, fact_id, expect_version=expect_version)
+    check_none_erases_fact(principal.tenant_id, fact)
     if fact.is_held:
         raise LegalHoldActive(ids=[fact_id])
     if fact.is_kept and fact.keep_ends_at is not None and fact.keep_reason is not None:
@@ -64,6 +67,7 @@ def delete_fact(
         )
         (closed_at,) = cursor.fetchone()
     remove_index(tenant_id=principal.tenant_id, fact_ids=[fact_id])
+    write_down_after_commit(principal.tenant_id)
     withhold(principal.tenant_id, f"fact:{fact_id}")
     tell(principal, "fact.deleted", {"factId": fact_id, "version": fact.version})
     return dataclasses.replace(

@@ -10,6 +10,7 @@ from django.db import connection
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.api.idempotency import withhold
+from memory.endings import write_down_after_commit
 from memory.errors import LegalHoldActive, ReviewNotFound, constraint_errors
 from memory.hold_naming import FACT_IS_HELD
 from memory.search.index import remove_index
@@ -55,6 +56,7 @@ def discard_fact(
             raise held
         cursor.execute(_CLOSE, named)
     remove_index(tenant_id=principal.tenant_id, fact_ids=[fact_id])
+    write_down_after_commit(principal.tenant_id)
     withhold(principal.tenant_id, f"fact:{fact_id}")
     append_governance(
         principal=principal, payload={"type": "fact.rejected", "factId": fact_id, "was": review}

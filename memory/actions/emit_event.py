@@ -12,6 +12,7 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.canonical import canonical
+from memory.erasure.progress import check_none_erases_of
 from memory.errors import BadInput, InvariantViolated, PermissionDenied
 from memory.records.acts import Act, ended
 from memory.records.bindings import check_scalars
@@ -34,7 +35,7 @@ WHERE l.tenant_id = %(tenant)s::uuid AND l.event_type = %(type)s::text AND r.sta
 def emit_event(*, principal: Principal, type: str, bindings: Mapping[str, Any]) -> list[str]:
     """The ids of the records that expired, those derived from them included, as far as the caller may read them.
 
-    Raises PermissionDenied, BadInput, InvariantViolated.
+    Raises PermissionDenied, BadInput, InvariantViolated, ErasureInProgress.
     """
     principal.needs("emit")
     if principal.role == "auditor":
@@ -44,6 +45,7 @@ def emit_event(*, principal: Principal, type: str, bindings: Mapping[str, Any]) 
         raise BadInput.at("/type", "must not hold U+0000")
     if principal.is_agent and not bindings:
         raise InvariantViolated(invariant="event-names-a-case")
+    check_none_erases_of(principal.tenant_id, "", "", bindings)
     act = Act(principal, "expired")
     rule, parameters = record_guard(principal)
     with connection.cursor() as cursor:

@@ -9,6 +9,7 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
+from memory.endings import write_down_after_commit
 from memory.errors import NothingToQuarantine
 from memory.quarantines import QuarantineView, Selector, Suspect, find_quarantine, suspects
 from memory.records.acts import Act, ended
@@ -84,6 +85,7 @@ def place_quarantine(*, principal: Principal, selector: Selector, reason: str) -
                 "ids": [*ids, *facts],
             },
         )
+    write_down_after_commit(tenant_id)
     entry = append_governance(
         principal=principal,
         payload={

@@ -11,10 +11,12 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
+from memory.actions.replay_erasures import go_on_with_erasures
 from memory.errors import BadInput, PermissionDenied, ReleaseRefused
 from memory.hold_items import let_go
 from memory.holds import Hold, find_hold
 from memory.ids import new_id
+from memory.ledgers import write_ledger_after_commit
 
 REAUTHENTICATED_WITHIN = timedelta(minutes=10)
 COOLING_OFF_HOURS = 24
@@ -151,6 +153,8 @@ def approve_release(
             [hold.release_reason, principal.tenant_id, hold.id],
         )
     freed = let_go(principal.tenant_id, hold.id)
+    go_on_with_erasures(principal.tenant_id)
+    write_ledger_after_commit(principal.tenant_id)
     append_governance(
         principal=principal,
         payload={

@@ -1,11 +1,13 @@
 """After a restore: let happen again what was decided since the backup was made, in the order in which it was.
 
 Holds are placed again on what they name, and released again where two people had released them; erasures find their person by the
-keyed hash and run to their end. What happened before the backup is in it. In the order of time, because a hold that came after an
-erasure never stood in its way.
+keyed hash and run to their end; what ended otherwise ends again, each thing as it stood last. What happened before the backup is
+in it. In the order of time, because a hold that came after an erasure never stood in its way; an erasure counts from its request,
+so that it finds its person before what it ended is gone.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,26 +18,42 @@ from django.db import connection
 
 from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
+from memory.actions.replay_endings import (
+    Ended,
+    as_they_stood,
+    end_what_had_ended,
+    set_marks_again,
+)
 from memory.actions.replay_erasures import replay_erasures
 from memory.actions.run_erasure import run_erasure
+from memory.erasure.found_by_digest import found_by_digest
+from memory.erasure.ledger import ledger_key_id
 from memory.hold_items import insert_hold, let_go
 from memory.holds import HoldScope, NewHold
 from memory.instants import day, instant
 from memory.ledgers import Ledger
 from memory.tenancy import tenant_context
 
-Kind = Literal["hold", "release", "erasure"]
+Kind = Literal["hold", "release", "erasure", "end"]
+Event = tuple[datetime, Kind, Any]
 
 
 @dataclass(slots=True)
 class Replayed:
-    """How many of each happened again. `unfinished`: erasures that a hold stops; `unmatched`: those of another key."""
+    """How many of each happened again. `unfinished`: erasures that a hold stops; `unmatched`: those of another key.
+
+    `ended`: what became of how many records and facts again; `marks`: what may not be said again; `still_held`: ids of what had
+    ended, and a hold keeps.
+    """
 
     holds: int = 0
     releases: int = 0
     erasures: int = 0
     unfinished: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
+    ended: Counter[str] = field(default_factory=Counter)
+    marks: int = 0
+    still_held: list[str] = field(default_factory=list)
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -44,6 +62,9 @@ class Replayed:
             "erasures": self.erasures,
             "unfinished": self.unfinished,
             "unmatched": self.unmatched,
+            "ended": dict(sorted(self.ended.items())),
+            "marks": self.marks,
+            "stillHeld": self.still_held,
         }
 
 
@@ -63,13 +84,26 @@ def replay_ledgers(
     May be called again after it was cut off. Raises PermissionDenied.
     """
     principal.needs_role("admin", "owner")
-    events = _events(ledger, since)
+    lines_since = [one for one in ledger.get("endings", ()) if instant(one["at"]) >= since]
+    ends = [one for one in lines_since if one["keyId"] == ledger_key_id()]
+    things = as_they_stood(ends)
+    with tenant_context(principal.tenant_id):
+        ids = found_by_digest(
+            principal.tenant_id, [(one.item, key) for one in things for key in one.digests]
+        )
+    events = sorted([*_events(ledger, since), *_ends(things, ids)], key=lambda event: event[0])
     replayed, done = Replayed(), 0
+    if len(ends) < len(lines_since):
+        replayed.unmatched.append(f"{len(lines_since) - len(ends)} ends")
     for kind, group in itertools.groupby(events, key=lambda event: event[1]):
         lines = [event[2] for event in group]
         if kind == "erasure":
             _erase(principal, lines, replayed)
-        for line in lines if kind != "erasure" else ():
+        elif kind == "end":
+            again = end_what_had_ended(principal=principal, things=lines, ids=ids)
+            replayed.ended += again.counts
+            replayed.still_held += again.held
+        for line in lines if kind in ("hold", "release") else ():
             with tenant_context(principal.tenant_id):
                 if kind == "hold":
                     replayed.holds += _place(principal, line)
@@ -77,22 +111,30 @@ def replay_ledgers(
                     replayed.releases += _release(principal, line)
         done += len(lines)
         on_step(done, len(events))
+    replayed.marks = set_marks_again(principal=principal, lines=ends, ids=ids)
     return replayed
 
 
-def _events(ledger: Ledger, since: datetime) -> list[tuple[datetime, Kind, dict[str, Any]]]:
-    """What happened after `since`, oldest first. An erasure that was still running counts from its request."""
-    events: list[tuple[datetime, Kind, dict[str, Any]]] = []
+def _ends(things: Sequence[Ended], ids: dict[tuple[str, bytes], str]) -> list[Event]:
+    """What is there to end again."""
+    return [
+        (one.at, "end", one) for one in things if any((one.item, key) in ids for key in one.digests)
+    ]
+
+
+def _events(ledger: Ledger, since: datetime) -> list[Event]:
+    """What was decided after `since`."""
+    events: list[Event] = []
     for one in ledger.get("erasures", ()):
-        ended = one.get("completedAt")
-        if ended is None or instant(ended) >= since:
-            events.append((instant(ended or one["createdAt"]), "erasure", one))
+        # One that was asked for before and hasn't ended goes on as it is in the backup; one that was cancelled since is so again.
+        if instant(one.get("completedAt") or one["createdAt"]) >= since:
+            events.append((instant(one["createdAt"]), "erasure", one))
     for one in ledger.get("holds", ()):
         if instant(one["placedAt"]) >= since:
             events.append((instant(one["placedAt"]), "hold", one))
         if "releasedAt" in one and instant(one["releasedAt"]) >= since:
             events.append((instant(one["releasedAt"]), "release", one))
-    return sorted(events, key=lambda event: event[0])
+    return events
 
 
 def _scope_of(said: dict[str, Any]) -> HoldScope:

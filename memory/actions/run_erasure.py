@@ -2,7 +2,8 @@
 may be the last before a crash. One runner an erasure, by a lease.
 
 settle waits once for the writers that could not know of it; after that nothing new can appear. A hold that came in between stops
-it: it stays unfinished, says so, and is tried again.
+it: it waits for the release, says so, and is tried again; from then it reaches what was there, and no writer waits for it. It is
+in the ledger outside the database as completed before it is told so.
 """
 
 import time
@@ -18,10 +19,12 @@ from memory.access import Principal
 from memory.actions.append_log_entries import append_governance
 from memory.canonical import canonical
 from memory.erasure import stores
-from memory.erasure.ledger import COLUMNS, ErasureView, find_erasure, unfinished
+from memory.erasure.ledger import COLUMNS, HELD_UP, ErasureView, find_erasure, unfinished
 from memory.erasure.reach import held_in_reach
-from memory.errors import ErasureNotFound, LegalHoldActive
+from memory.erasure.rest import clear_rest
+from memory.errors import ErasureNotFound, LedgerUnwritable, LegalHoldActive
 from memory.ids import new_id
+from memory.ledgers import write_ledger
 from memory.page_maintenance import ask_for_maintenance
 from memory.tenancy import tenant_context
 
@@ -56,7 +59,9 @@ WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s
 """
 _PUT_OFF = """
 UPDATE erasure SET attempts = attempts + 1, last_error = %(code)s::text, runner = NULL, lease_until = NULL,
-       next_at = clock_timestamp() + %(later)s::interval
+       next_at = clock_timestamp() + %(later)s::interval,
+       status = CASE WHEN %(held)s::bool THEN 'pending' ELSE status END,
+       reaches_before = CASE WHEN %(held)s::bool THEN coalesce(reaches_before, clock_timestamp()) ELSE reaches_before END
 WHERE tenant_id = %(tenant)s::uuid AND id = %(id)s::uuid AND runner = %(runner)s::uuid
 """
 
@@ -112,7 +117,9 @@ def run_erasure(
             if is_mine and not goes_on():
                 _let_go(run)
                 is_mine = False
-    except LegalHoldActive as error:
+    except LegalHoldActive:
+        _put_off(run, HELD_UP)
+    except LedgerUnwritable as error:
         _put_off(run, error.code)
     except BaseException:
         _put_off(run, "interrupted")
@@ -145,8 +152,15 @@ def _let_go(run: _Run) -> None:
 
 def _put_off(run: _Run, code: str) -> None:
     later = timedelta(0) if code == "interrupted" else TRY_AGAIN
+    is_held_up = code == HELD_UP
     with tenant_context(run.principal.tenant_id), connection.cursor() as cursor:
-        cursor.execute(_PUT_OFF, run.parameters(code=code, later=later))
+        before = find_erasure(run.principal.tenant_id, run.erasure_id)
+        cursor.execute(_PUT_OFF, run.parameters(code=code, later=later, held=is_held_up))
+        if cursor.rowcount and is_held_up and before.last_error != HELD_UP:
+            append_governance(
+                principal=run.principal,
+                payload={"type": "erasure.held-up", "erasureId": str(run.erasure_id)},
+            )
 
 
 def _step(run: _Run) -> ErasureView | None:
@@ -186,7 +200,9 @@ def _prepare(run: _Run, erasure: ErasureView, cursor: Any) -> ErasureView:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(new_items_lock(%s::uuid))", [run.principal.tenant_id]
         )
-    if held := held_in_reach(run.principal.tenant_id, erasure.kind, erasure.selector_id):
+    if held := held_in_reach(
+        run.principal.tenant_id, erasure.kind, erasure.selector_id, before=erasure.reaches_before
+    ):
         raise LegalHoldActive(ids=held)
     following = {"seed": "expand", "expand": "settle", "settle": "erase"}[erasure.phase]
     return replace(erasure, phase=following)
@@ -209,7 +225,7 @@ def _clear(run: _Run, erasure: ErasureView) -> ErasureView:
         counts, after = stores.clear_payloads(run.principal, erasure, before)
         is_empty = after is None
     else:
-        counts, is_empty = stores.clear_rest(run.principal, erasure), True
+        counts, is_empty = clear_rest(run.principal, erasure), True
     total = erasure.counts
     for store, count in counts.items():
         total[store] = total.get(store, 0) + count
@@ -225,7 +241,7 @@ def _clear(run: _Run, erasure: ErasureView) -> ErasureView:
 
 
 def _complete(run: _Run, erasure: ErasureView, cursor: Any) -> None:
-    """The identifier goes with the end. Raises LegalHoldActive never: nothing is left to hold."""
+    """The identifier goes with the end. Raises LegalHoldActive never: nothing is left to hold; LedgerUnwritable."""
     if stores.has_remains(run.principal.tenant_id, erasure):
         raise RuntimeError("an erasure ended with something left")
     cursor.execute(_COMPLETE, run.parameters())
@@ -240,3 +256,8 @@ def _complete(run: _Run, erasure: ErasureView, cursor: Any) -> None:
             "counts": erasure.counts,
         },
     )
+    done = find_erasure(run.principal.tenant_id, run.erasure_id)
+    try:
+        write_ledger(run.principal.tenant_slug, {"erasures": [done.ledger_entry()]})
+    except OSError as error:
+        raise LedgerUnwritable from error

@@ -11,6 +11,7 @@ from memory.access import Principal, check_write
 from memory.actions.place_fact_hold import check_may_place_hold, place_fact_hold
 from memory.actions.write_fact import check_source_time, index_plan, indexed
 from memory.content_schema import check_content
+from memory.endings import write_down_after_commit
 from memory.errors import FactChanged, LegalHoldActive, RetentionViolation
 from memory.fact_head import fact_to_change, lock_fact
 from memory.fact_rows import RevisionRow, attribution_of, insert_revision, trust_of
@@ -70,6 +71,8 @@ def supersede_fact(
     )
     if principal.is_agent:
         _check_keep_window(replaced, fact)
+    else:
+        write_down_after_commit(principal.tenant_id)
     check_source_time(change.source, fact)
     fact = indexed(principal, fact, plan)
     if change.retention is not None and change.retention.legal_hold:

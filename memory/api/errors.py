@@ -83,6 +83,8 @@ STATUS: dict[str, int] = {
     "checkpoint-not-found": 404,
     "verification-not-found": 404,
     "erasure-in-progress": 409,
+    "erasure-not-held-up": 409,
+    "ledger-unwritable": 503,
     "idempotency-key-body-mismatch": 409,
     "idempotency-key-in-flight": 409,
     "idempotency-key-replay-withheld": 409,

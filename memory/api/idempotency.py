@@ -1,8 +1,8 @@
 """Answers kept for retried requests, per tenant and principal, for 24 hours, written in the transaction of their effect.
 
 The lock that tells a running twin is taken with the caller's look-up; what needs several transactions reserves the key in the
-first. What is kept is the answer's text; when something in it is forgotten or erased the text goes and the row stays, so a retry
-can never bring it back.
+first. The key is kept as a keyed digest. What else is kept is the answer's text; when something in it is forgotten or erased the
+text goes and the row stays, so a retry can never bring it back.
 """
 
 import json
@@ -25,14 +25,15 @@ from memory.errors import (
     IdempotencyWithheld,
 )
 from memory.ids import new_id
-from memory.records import clock
+from memory.records import clock, fingerprints
 from memory.records.overdue import is_over
 from memory.tenancy import tenant_context
 
 _FIND = """
 SELECT request_digest, status, answer, withheld_at IS NOT NULL, scopes_text, item_ref
 FROM idempotency_key
-WHERE tenant_id = %(tenant)s::uuid AND principal = %(principal)s::text AND key = %(key)s::text AND expires_at > now()
+WHERE tenant_id = %(tenant)s::uuid AND principal = %(principal)s::text AND key IN (%(key)s::text, %(plain)s::text)
+  AND expires_at > now()
 """
 KEEP = """
 INSERT INTO idempotency_key
@@ -83,6 +84,11 @@ def read_key(header: str | None) -> str | None:
     return header
 
 
+def stored_key(tenant_id: UUID, key: str) -> str:
+    """How a key is kept: clients may choose one that names a person, or says what they said."""
+    return fingerprints.of_text(tenant_id, f"Idempotency-Key {key}").hex()
+
+
 def digest_of(method: str, path: str, body: Any) -> bytes:
     """What 'the same request' means: method, path and canonical body."""
     return sha256(f"{method} {path}\n{canonical(body)}".encode()).digest()
@@ -97,7 +103,14 @@ def kept_answer(
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _FIND, {"tenant": principal.tenant_id, "principal": principal.writer, "key": key}
+            _FIND,
+            {
+                "tenant": principal.tenant_id,
+                "principal": principal.writer,
+                "key": stored_key(principal.tenant_id, key),
+                # Of a request that was answered before keys were kept so: it is there for a day.
+                "plain": key,
+            },
         )
         row = cursor.fetchone()
     if row is None:
@@ -156,7 +169,7 @@ def keep_parameters(
         "tenant": principal.tenant_id,
         "id": new_id(),
         "principal": principal.writer,
-        "key": key,
+        "key": stored_key(principal.tenant_id, key),
         "digest": digest,
         "status": status,
         "answer": answer,
@@ -185,7 +198,7 @@ def reserve(
                 "tenant": principal.tenant_id,
                 "id": reservation,
                 "principal": principal.writer,
-                "key": key,
+                "key": stored_key(principal.tenant_id, key),
                 "digest": digest,
                 "item_ref": item_ref,
                 "lease": LEASE_SECONDS,

@@ -34,6 +34,7 @@ urlpatterns = [
     path("memory/erasures/export", erasures.ErasureExport.as_view(), name="erasures-export"),
     path("memory/erasures/replay", erasures.ErasureReplay.as_view(), name="erasures-replay"),
     path(f"{_ERASURE}/resume", erasures.ErasureResume.as_view(), name="erasure-resume"),
+    path(f"{_ERASURE}/cancel", erasures.ErasureCancel.as_view(), name="erasure-cancel"),
     path(_ERASURE, erasures.Erasure.as_view(), name="erasure"),
     path(_HOLD, holds.LegalHold.as_view(), name="hold"),
 ]

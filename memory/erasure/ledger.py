@@ -22,6 +22,8 @@ from memory.queries.one_row import as_uuid, one_row
 
 PERSON_KINDS: Final = ("participant", "external", "user")
 KINDS: Final = ("fact", *PERSON_KINDS, "conversation")
+HELD_UP: Final = "legal-hold"
+"""The last error of an erasure that a hold stops."""
 
 
 def _ledger_key() -> bytes:
@@ -69,6 +71,18 @@ class ErasureView:
     started_at: datetime | None
     completed_at: datetime | None
     replayed_at: datetime | None
+    reaches_before: datetime | None
+    cancelled_at: datetime | None
+
+    @property
+    def state(self) -> str:
+        """`status`, or `cancelled`."""
+        return "cancelled" if self.cancelled_at is not None else self.status
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether a hold stops it: it waits for the release, and no writer waits for it."""
+        return self.status != "completed" and self.last_error == HELD_UP
 
     @property
     def counts(self) -> dict[str, int]:
@@ -90,7 +104,7 @@ class ErasureView:
             "id": str(self.id),
             "selectorKind": self.kind,
             "selector": self.selector,
-            "status": self.status,
+            "status": self.state,
             "phase": self.phase,
             "requestedBy": self.requested_by,
             "matchable": self.digest is not None,
@@ -102,6 +116,7 @@ class ErasureView:
             "startedAt": _time(self.started_at),
             "completedAt": _time(self.completed_at),
             "replayedAt": _time(self.replayed_at),
+            "reachesBefore": _time(self.reaches_before),
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -113,9 +128,10 @@ class ErasureView:
             "selectorHmac": None if self.digest is None else bytes(self.digest).hex(),
             "keyId": self.key_id,
             "requestedBy": self.requested_by,
-            "status": self.status,
+            "status": self.state,
             "createdAt": instant_text(self.created_at),
             "completedAt": _time(self.completed_at),
+            "reachesBefore": _time(self.reaches_before),
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -125,7 +141,8 @@ def _time(instant: datetime | None) -> str | None:
 
 
 COLUMNS = """id, selector_kind, selector_id, selector_digest, key_id, status, phase, store, after_run, after_sequence,
-requested_by, counts_text, attempts, last_error, is_forced, created_at, started_at, completed_at, replayed_at"""
+requested_by, counts_text, attempts, last_error, is_forced, created_at, started_at, completed_at, replayed_at,
+reaches_before, cancelled_at"""
 
 
 def find_erasure(tenant_id: UUID, erasure_id: UUID | str) -> ErasureView:

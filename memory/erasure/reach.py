@@ -1,10 +1,13 @@
 """What an erasure reaches: the facts, records and log entries of a person, a conversation or a fact, and which are held.
 
 A person is one subject id: in `scope.userId`, `participantId` of any project, `subjects[].id` of any kind, a record's subject and
-its bindings, a member's subject.
+its bindings, a member's subject; and in an entry's actor, as such or as `user:` or `participant:`.
+
+An erasure that a hold stopped, or that is done again after a restore, reaches what was there before a moment, and nothing newer.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +30,8 @@ _ENTRIES = {
     "fact": "false",
     "conversation": "e.thread_id = %(selector)s::text",
     "person": "(e.user_id IN (%(selector)s::text, %(in_log)s::text)"
-    " OR e.participant_id IN (%(selector)s::text, %(in_log)s::text))",
+    " OR e.participant_id IN (%(selector)s::text, %(in_log)s::text)"
+    " OR (e.actor = ANY(%(actors)s::text[]) AND person_in_actor(e.run_id, e.actor, e.writer) IS NOT NULL))",
 }
 _RECORDS = {
     "fact": "(m.evidence_ref = %(selector)s::text OR EXISTS (SELECT 1 FROM record_lineage l"
@@ -35,7 +39,7 @@ _RECORDS = {
     "conversation": "(m.bindings ->> 'thread_id' = %(selector)s::text OR m.evidence_ref IN (SELECT e.id FROM log_entry e"
     " WHERE e.tenant_id = %(tenant)s::uuid AND e.thread_id = %(selector)s::text))",
     "person": "((m.subject_type = 'user' AND m.subject_id = %(selector)s::text)"
-    " OR m.bindings ->> 'user_id' = %(selector)s::text)",
+    " OR m.bindings ->> 'user_id' = %(selector)s::text OR m.bindings ->> 'participant_id' = %(selector)s::text)",
 }
 # Lineage and earlier versions of what is reached go too.
 _CLOSURE = """
@@ -55,13 +59,26 @@ def _named(kind: str) -> str:
     return "person" if kind in PERSON_KINDS else kind
 
 
-def selected(tenant_id: UUID, selector_id: str) -> dict[str, Any]:
-    """The parameters of the conditions below."""
+_ACTS_AS = ("", "user:", "participant:")
+_SINCE = {"f": "f.created_at", "m": "m.recorded_at", "e": "e.recorded_at"}
+
+
+def selected(tenant_id: UUID, selector_id: str, before: datetime | None = None) -> dict[str, Any]:
+    """The parameters of the conditions below. before: of those that `in_time` bounds; None bounds nothing."""
+    in_log = pseudonym(tenant_id, selector_id)
     return {
         "tenant": tenant_id,
         "selector": selector_id,
-        "in_log": pseudonym(tenant_id, selector_id),
+        "in_log": in_log,
+        "actors": [prefix + one for one in (selector_id, in_log) for prefix in _ACTS_AS],
+        "before": before,
     }
+
+
+def in_time(condition: str, alias: str) -> str:
+    """The condition over `f`, `m` or `e`, of what was there before the moment up to which an erasure reaches."""
+    bound = f"(%(before)s::timestamptz IS NULL OR {_SINCE[alias]} < %(before)s::timestamptz)"
+    return f"({condition} AND {bound})"
 
 
 def facts_condition(kind: str) -> str:
@@ -78,7 +95,11 @@ def is_named_plainly(kind: str) -> str:
     """SQL over `e`, an entry in reach: whether it keeps the id itself for ever, and not a keyed hash of it."""
     if kind not in PERSON_KINDS:
         return "true"
-    return "coalesce(%(selector)s::text IN (e.user_id, e.participant_id), false)"
+    return (
+        "coalesce(%(selector)s::text IN (e.user_id, e.participant_id), false)"
+        " OR coalesce(e.actor = ANY(%(actors)s::text[])"
+        " AND right(e.actor, length(%(selector)s::text)) = %(selector)s::text, false)"
+    )
 
 
 def records_condition(kind: str) -> str:
@@ -88,15 +109,23 @@ def records_condition(kind: str) -> str:
 
 def records_closure(kind: str) -> str:
     """A WITH clause whose `gone` holds the records in reach, with all derived from them and their earlier versions."""
-    return _CLOSURE.format(records=records_condition(kind))
+    return _CLOSURE.format(records=in_time(records_condition(kind), "m"))
 
 
-def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 100) -> list[str]:
+def held_in_reach(
+    tenant_id: UUID,
+    kind: str,
+    selector_id: str,
+    *,
+    before: datetime | None = None,
+    limit: int = 100,
+) -> list[str]:
     """Ids of facts, records and log entries in reach that a hold keeps; log entries by the run or subject of a hold."""
-    parameters = {**selected(tenant_id, selector_id), "limit": limit}
+    parameters = {**selected(tenant_id, selector_id, before), "limit": limit}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {FACT_IS_HELD} AND {facts_condition(kind)}"
+            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {FACT_IS_HELD}"
+            f" AND {in_time(facts_condition(kind), 'f')}"
             " ORDER BY f.id LIMIT %(limit)s::int",
             parameters,
         )
@@ -116,7 +145,7 @@ def held_in_reach(tenant_id: UUID, kind: str, selector_id: str, *, limit: int = 
             " AND (cardinality(h.subject_ids) = 0 OR e.user_id = ANY (h.subject_ids) OR e.participant_id = ANY (h.subject_ids))"
             " AND (h.written_from IS NULL OR e.recorded_at >= h.written_from)"
             " AND (h.written_until IS NULL OR e.recorded_at < h.written_until)"
-            f" AND {entries_condition(kind)} ORDER BY e.id LIMIT %(limit)s::int",
+            f" AND {in_time(entries_condition(kind), 'e')} ORDER BY e.id LIMIT %(limit)s::int",
             parameters,
         )
         held += [row[0] for row in cursor.fetchall()]
@@ -130,8 +159,11 @@ SELECT DISTINCT p.id FROM (
   UNION ALL SELECT subject_id FROM fact_subject WHERE tenant_id = %(tenant)s::uuid
   UNION ALL SELECT subject_id FROM memory_record WHERE tenant_id = %(tenant)s::uuid AND subject_type = 'user'
   UNION ALL SELECT bindings ->> 'user_id' FROM memory_record WHERE tenant_id = %(tenant)s::uuid
+  UNION ALL SELECT bindings ->> 'participant_id' FROM memory_record WHERE tenant_id = %(tenant)s::uuid
   UNION ALL SELECT user_id FROM log_entry WHERE tenant_id = %(tenant)s::uuid AND user_id IS NOT NULL
   UNION ALL SELECT participant_id FROM log_entry WHERE tenant_id = %(tenant)s::uuid AND participant_id IS NOT NULL
+  UNION ALL SELECT person_in_actor(run_id, actor, writer) FROM log_entry WHERE tenant_id = %(tenant)s::uuid AND actor IS NOT NULL
+  UNION ALL SELECT unnest(users || participants) FROM api_key WHERE tenant_id = %(tenant)s::uuid
   UNION ALL SELECT subject_id FROM member WHERE tenant_id = %(tenant)s::uuid
 ) p WHERE p.id IS NOT NULL
 """

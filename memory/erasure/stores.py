@@ -18,6 +18,7 @@ from memory.erasure.payloads import clear_entries
 from memory.erasure.reach import (
     entries_condition,
     facts_condition,
+    in_time,
     is_named_plainly,
     records_condition,
     selected,
@@ -37,14 +38,19 @@ REASON = "erased"
 Counts = dict[str, int]
 
 
+def _reached(tenant_id: UUID, erasure: ErasureView) -> dict[str, Any]:
+    """The parameters of what it reaches."""
+    return selected(tenant_id, erasure.selector_id or "", erasure.reaches_before)
+
+
 def clear_facts(principal: Principal, erasure: ErasureView) -> Counts:
     """Up to FACTS_AT_ONCE facts, every revision, with their index; empty when none is left. Raises LegalHoldActive."""
     tenant_id = principal.tenant_id
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {facts_condition(erasure.kind)}"
+            f"SELECT f.id FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {in_time(facts_condition(erasure.kind), 'f')}"
             " ORDER BY f.id LIMIT %(limit)s::int FOR UPDATE OF f",
-            {"tenant": tenant_id, "selector": erasure.selector_id, "limit": FACTS_AT_ONCE},
+            {**_reached(tenant_id, erasure), "limit": FACTS_AT_ONCE},
         )
         ids = [row[0] for row in cursor.fetchall()]
     if not ids:
@@ -67,14 +73,10 @@ def clear_records(principal: Principal, erasure: ErasureView) -> Counts:
     tenant_id = principal.tenant_id
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND {records_condition(erasure.kind)}"
+            f"SELECT m.id FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid"
+            f" AND {in_time(records_condition(erasure.kind), 'm')}"
             " AND m.deleted_reason IS DISTINCT FROM %(reason)s::text ORDER BY m.id LIMIT %(limit)s::int FOR UPDATE OF m",
-            {
-                "tenant": tenant_id,
-                "selector": erasure.selector_id,
-                "reason": REASON,
-                "limit": RECORDS_AT_ONCE,
-            },
+            {**_reached(tenant_id, erasure), "reason": REASON, "limit": RECORDS_AT_ONCE},
         )
         ids = [row[0] for row in cursor.fetchall()]
     gone: dict[str, None] = {}
@@ -184,9 +186,9 @@ def clear_payloads(
             f"SELECT e.run_id, e.sequence, e.id, {is_named_plainly(erasure.kind)} FROM log_entry e"
             " WHERE e.tenant_id = %(tenant)s::uuid"
             " AND (e.run_id, e.sequence) > (%(run)s::text, %(sequence)s::bigint)"
-            f" AND {entries_condition(erasure.kind)} ORDER BY e.run_id, e.sequence LIMIT %(limit)s::int",
+            f" AND {in_time(entries_condition(erasure.kind), 'e')} ORDER BY e.run_id, e.sequence LIMIT %(limit)s::int",
             {
-                **selected(principal.tenant_id, erasure.selector_id or ""),
+                **_reached(principal.tenant_id, erasure),
                 "run": after[0] if after else "",
                 "sequence": after[1] if after else -1,
                 "limit": ENTRIES_AT_ONCE,
@@ -204,65 +206,17 @@ def clear_payloads(
     return counts, (rows[-1][0], rows[-1][1])
 
 
-_WITHHOLD = """
-UPDATE idempotency_key SET answer = NULL, scopes_text = NULL, withheld_at = coalesce(withheld_at, clock_timestamp())
-WHERE tenant_id = %(tenant)s::uuid AND (answer IS NOT NULL OR scopes_text IS NOT NULL)
-  AND (position(%(quoted)s::text IN coalesce(answer, '')) > 0 OR position(%(quoted)s::text IN coalesce(scopes_text, '')) > 0)
-"""
-_MEMBERS = """
-UPDATE member SET subject_id = CASE WHEN role = 'person' THEN %(hidden)s::text END,
-       left_at = CASE WHEN role = 'person' THEN coalesce(left_at, clock_timestamp()) ELSE left_at END
-WHERE tenant_id = %(tenant)s::uuid AND subject_id = %(selector)s::text
-"""
-_KEYS = """
-UPDATE api_key SET users = array_remove(users, %(selector)s::text), participants = array_remove(participants, %(selector)s::text)
-WHERE tenant_id = %(tenant)s::uuid AND (%(selector)s::text = ANY(users) OR %(selector)s::text = ANY(participants))
-"""
-# The pages' own: links that open somebody's pages, and keys of forms that were sent through one.
-_PAGE_LINKS = """
-DELETE FROM page_link WHERE tenant_id = %(tenant)s::uuid AND subject_id = %(selector)s::text
-"""
-_PAGE_FORMS = """
-DELETE FROM page_form WHERE tenant_id = %(tenant)s::uuid AND sender = 'user:' || %(selector)s::text
-"""
-
-
-def clear_rest(principal: Principal, erasure: ErasureView) -> Counts:
-    """Kept answers, and for a person the rows of members, keys and pages that name them."""
-    selector = erasure.selector_id or ""
-    parameters: dict[str, Any] = {
-        "tenant": principal.tenant_id,
-        "selector": selector,
-        "quoted": canonical(selector),
-        "hidden": pseudonym(principal.tenant_id, selector),
-    }
-    statements = {"idempotencyAnswers": _WITHHOLD}
-    if erasure.kind in PERSON_KINDS:
-        statements |= {
-            "members": _MEMBERS,
-            "keys": _KEYS,
-            "pageLinks": _PAGE_LINKS,
-            "pageForms": _PAGE_FORMS,
-        }
-    counts: Counts = {}
-    with connection.cursor() as cursor:
-        for store, statement in statements.items():
-            cursor.execute(statement, parameters)
-            if cursor.rowcount:
-                counts[store] = cursor.rowcount
-    return counts
-
-
 def has_remains(tenant_id: UUID, erasure: ErasureView) -> bool:
     """Whether anything in reach is still there: what the last look before the end asks."""
-    parameters = {**selected(tenant_id, erasure.selector_id or ""), "reason": REASON}
+    parameters = {**_reached(tenant_id, erasure), "reason": REASON}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT EXISTS (SELECT FROM fact f WHERE f.tenant_id = %(tenant)s::uuid AND {facts_condition(erasure.kind)})"
-            f" OR EXISTS (SELECT FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid AND {records_condition(erasure.kind)}"
-            "   AND m.deleted_reason IS DISTINCT FROM %(reason)s::text)"
-            f" OR EXISTS (SELECT FROM log_entry e WHERE e.tenant_id = %(tenant)s::uuid AND {entries_condition(erasure.kind)}"
-            "   AND e.payload_text IS NOT NULL)",
+            "SELECT EXISTS (SELECT FROM fact f WHERE f.tenant_id = %(tenant)s::uuid"
+            f" AND {in_time(facts_condition(erasure.kind), 'f')})"
+            " OR EXISTS (SELECT FROM memory_record m WHERE m.tenant_id = %(tenant)s::uuid"
+            f" AND {in_time(records_condition(erasure.kind), 'm')} AND m.deleted_reason IS DISTINCT FROM %(reason)s::text)"
+            " OR EXISTS (SELECT FROM log_entry e WHERE e.tenant_id = %(tenant)s::uuid"
+            f" AND {in_time(entries_condition(erasure.kind), 'e')} AND e.payload_text IS NOT NULL)",
             parameters,
         )
         return bool(cursor.fetchone()[0])

@@ -68,3 +68,13 @@ class RetentionViolation(DomainError):
 class ErasureInProgress(DomainError):
     code = "erasure-in-progress"
     message = "An erasure for this person is running. Try again when it is done."
+
+
+class ErasureNotHeldUp(DomainError):
+    code = "erasure-not-held-up"
+    message = "No hold stops this erasure: it runs to its end, or it has ended."
+
+
+class LedgerUnwritable(DomainError):
+    code = "ledger-unwritable"
+    message = "The ledger outside the database can't be written."

@@ -8,6 +8,7 @@ its scope, its expiry and the named route by which a person corrects it; a corre
 person widens it. A **legal hold** keeps what it names from being destroyed; a **tombstone** is what stays of what was forgotten.
 """
 
+from memory.models.ended import EndedItem
 from memory.models.erasure import Erasure
 from memory.models.fact import (
     Fact,
@@ -73,6 +74,7 @@ __all__ = [
     "CorrectionRoute",
     "DestroyedFact",
     "EmbeddingTask",
+    "EndedItem",
     "Erasure",
     "Fact",
     "FactCause",

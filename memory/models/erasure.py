@@ -7,7 +7,10 @@ from memory.models.base import TenantModel
 
 
 class Erasure(TenantModel):
-    """One erasure. `selector_id` only while it runs; `counts_text`: canonical JSON, store → how many. Rows are never removed."""
+    """One erasure. `selector_id` only while it runs; `counts_text`: canonical JSON, store → how many. Rows are never removed.
+
+    `reaches_before`: it takes what was there until then, and no writer waits for it.
+    """
 
     id = models.UUIDField(primary_key=True)
     selector_kind = models.TextField()
@@ -31,6 +34,8 @@ class Erasure(TenantModel):
     replayed_at = models.DateTimeField(null=True)
     next_at = models.DateTimeField(db_default=Now())
     runner = models.UUIDField(null=True)
+    reaches_before = models.DateTimeField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
 
     class Meta:

@@ -21,7 +21,7 @@ from memory.records.overdue import is_over
 KINDS: Final = ("record", "act", "fact", "withdrawal", "dispute")
 REASONS: Final = (
     *("instruction", "wide", "contradicts-a-person", "contradicts-a-policy", "lineage"),
-    *("forgotten", "retired", "no-word", "wrong-person", "dispute"),
+    *("forgotten", "retired", "no-word", "wrong-person", "dispute", "restored"),
 )
 
 

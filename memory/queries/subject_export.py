@@ -153,7 +153,7 @@ def receipts_of(principal: Principal, subject_id: str) -> Iterator[dict[str, Any
         cursor.execute(
             "SELECT p.number FROM receipt p JOIN memory_record m ON m.tenant_id = p.tenant_id AND m.id = p.record_id "
             f"WHERE p.tenant_id = %(tenant)s::uuid AND ({_MINE}) AND m.review IS NULL ORDER BY p.made_at, p.number",
-            {"tenant": principal.tenant_id, "selector": subject_id},
+            selected(principal.tenant_id, subject_id),
         )
         numbers = [row[0] for row in cursor.fetchall()]
     for number in numbers:

@@ -99,7 +99,7 @@ ORDER BY r.id FOR UPDATE OF r
 """
 
 
-def _lock_closure(
+def lock_closure(
     tenant_id: UUID, roots: Sequence[str], closure: str, condition: str
 ) -> list[Ending]:
     """The set, locked. What joins it while we wait for a lock is found by taking the set once more."""
@@ -119,7 +119,7 @@ def expire(
     tenant_id: UUID, ids: Sequence[str], at: datetime, *, undo: Undo | None = None
 ) -> list[Ending]:
     """Expire active records and the active ones derived from them. Values go unless they are to be retained."""
-    endings = _lock_closure(tenant_id, ids, DESCENDANTS, "r.status = 'active'")
+    endings = lock_closure(tenant_id, ids, DESCENDANTS, "r.status = 'active'")
     if not endings:
         return []
     gone = [one.id for one in endings]
@@ -145,10 +145,10 @@ def forget(
     The root's key and every value get a fingerprint. Values of held ones are sealed.
     """
     roots = [root.id, *_waiting(tenant_id, root)]
-    endings = _lock_closure(tenant_id, roots, FORGOTTEN_WITH, "r.status <> 'deleted'")
+    endings = lock_closure(tenant_id, roots, FORGOTTEN_WITH, "r.status <> 'deleted'")
     while with_copies and (more := _copies(tenant_id, root, endings)):
         roots += more
-        endings = _lock_closure(tenant_id, roots, FORGOTTEN_WITH, "r.status <> 'deleted'")
+        endings = lock_closure(tenant_id, roots, FORGOTTEN_WITH, "r.status <> 'deleted'")
     if not endings:
         return []
     gone = [one.id for one in endings]
@@ -170,7 +170,7 @@ def forget(
             )
     _stop_serving(tenant_id, gone, at)
     # The answer to a correction holds what it replaced, too.
-    _withhold_answers(tenant_id, _replaced_by(tenant_id, gone), at)
+    withhold_answers(tenant_id, replaced_by(tenant_id, gone), at)
     forget_traces(tenant_id, gone, at)
     digests: list[tuple[bytes, FingerprintKind, str]] = [
         (
@@ -207,7 +207,7 @@ def supersede(
     ids = [one.id for one in targets]
     if not ids:
         return []
-    locked = _lock_closure(
+    locked = lock_closure(
         tenant_id,
         ids,
         "WITH gone (id) AS (SELECT unnest(%(roots)s::text[]))",
@@ -235,7 +235,7 @@ def supersede(
 
 def descendants(tenant_id: UUID, *record_ids: str) -> list[Ending]:
     """Records and the active ones derived from them, locked."""
-    return _lock_closure(tenant_id, record_ids, DESCENDANTS, "r.status = 'active'")
+    return lock_closure(tenant_id, record_ids, DESCENDANTS, "r.status = 'active'")
 
 
 def withhold(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
@@ -301,7 +301,7 @@ def _children(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _replaced_by(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
+def replaced_by(tenant_id: UUID, ids: Sequence[str]) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT record_id FROM record_act WHERE tenant_id = %s::uuid AND from_record_id = ANY(%s::text[])",
@@ -360,10 +360,10 @@ def _stop_serving(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
     of.
     """
     remove_words(tenant_id, ids)
-    _withhold_answers(tenant_id, ids, at)
+    withhold_answers(tenant_id, ids, at)
 
 
-def _withhold_answers(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
+def withhold_answers(tenant_id: UUID, ids: Sequence[str], at: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET answer = NULL, withheld_at = %(at)s::timestamptz "

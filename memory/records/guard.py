@@ -8,6 +8,7 @@ all. Whoever reads may write, given the ability.
 from typing import Any
 
 from memory.access import Principal, Scope
+from memory.erasure.progress import check_none_erases_of
 from memory.errors import PermissionDenied
 from memory.records.bindings import Bindings
 
@@ -57,12 +58,13 @@ def record_guard(principal: Principal, alias: str = "r") -> tuple[str, dict[str,
 def check_record_write(
     principal: Principal, subject_type: str, subject_id: str, bindings: Bindings
 ) -> None:
-    """Raises PermissionDenied."""
+    """Raises PermissionDenied; ErasureInProgress while whom it is about is being erased."""
     principal.needs("write")
     if principal.role == "auditor":
         raise PermissionDenied(needs="a role that writes")
     if not may_read_record(principal, subject_type, subject_id, bindings):
         raise PermissionDenied(needs=f"the {subject_type} that the record is about")
+    check_none_erases_of(principal.tenant_id, subject_type, subject_id, bindings)
 
 
 def replay_scope(

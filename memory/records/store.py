@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 
 from memory.access import Principal
+from memory.endings import write_down_after_commit
 from memory.errors import IdReused, RecordNotFound, constraint_errors
 from memory.records.guard import record_guard
 from memory.records.record import RECORD_COLUMNS, RECORD_TABLES, Record, record_of
@@ -294,8 +295,14 @@ def insert_record(
         cursor.execute(_INSERT, parameters)
 
 
+_ENDING = {"status", "review", "disputed_at"}
+
+
 def update_records(tenant_id: UUID, ids: Sequence[str], at: datetime, **columns: Any) -> int:
-    """Set columns of records; how many there were. Raises what their constraints say."""
+    """Set columns of records; how many there were. What ends by it is in the ledger before the caller is answered.
+
+    Raises what their constraints say.
+    """
     assignments = ", ".join(f"{name} = %({name})s::{_TYPES.get(name, 'text')}" for name in columns)
     with constraint_errors(), connection.cursor() as cursor:
         cursor.execute(
@@ -303,6 +310,8 @@ def update_records(tenant_id: UUID, ids: Sequence[str], at: datetime, **columns:
             "WHERE tenant_id = %(tenant)s::uuid AND id = ANY(%(ids)s::text[])",
             {"tenant": tenant_id, "ids": list(ids), "at": at, **columns},
         )
+        if _ENDING & columns.keys():
+            write_down_after_commit(tenant_id)
         return cursor.rowcount
 
 

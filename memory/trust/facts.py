@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from django.conf import settings
 
 from memory.access import Principal, Scope
+from memory.erasure.progress import check_none_erases_fact
 from memory.fact_shape import (
     FactChange,
     FactDraft,
@@ -114,7 +115,8 @@ def put_off_for_review(
     body: Mapping[str, Any],
     subjects: Sequence[Subject] | None = None,
 ) -> Waiting:
-    """Keep the act where nothing reads it. What it is about is what the fact was seen to be about."""
+    """Keep the act where nothing reads it. What it is about is what the fact was seen to be about. Raises ErasureInProgress."""
+    check_none_erases_fact(principal.tenant_id, fact, subjects)
     named = [one.id for one in subjects or fact.subjects]
     person = fact.scope.get("userId") or fact.scope.get("participantId") or next(iter(named), None)
     return Waiting(

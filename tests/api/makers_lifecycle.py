@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from tests.api.makers import Place, new_name, record, record_body
+from memory.access import system_principal
+from memory.actions.run_erasure import run_due_erasures
+from memory.tenancy import tenant_id_of
+from tests.api.makers import Place, fact, new_name, record, record_body
 
 
 def hold_body(place: Place) -> dict[str, Any]:
@@ -24,6 +27,21 @@ def erasure(place: Place) -> str:
     assert answer.status_code == 202, answer.content
     made = str(answer.json()["id"])
     place.made.append(made)
+    return made
+
+
+def held_up_erasure(place: Place) -> str:
+    """An erasure that a hold came in between of."""
+    fact_id = fact(place)
+    answer = place.client.post("/v1/memory/erasures", {"factId": fact_id})
+    assert answer.status_code == 202, answer.content
+    made = str(answer.json()["id"])
+    place.made.append(made)
+    place.make(
+        "POST", "/v1/memory/legal-holds", {**hold_body(place), "scope": {"facts": [fact_id]}}
+    )
+    slug = place.client.get("/v1/memory/me").json()["tenant"]["id"]
+    run_due_erasures(system_principal(tenant_id_of(slug), slug, id="eraser"))
     return made
 
 

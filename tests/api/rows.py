@@ -34,6 +34,7 @@ from tests.api.makers_lifecycle import (
     dry_run,
     erasure,
     erasure_body,
+    held_up_erasure,
     hold,
     hold_body,
     member,
@@ -344,6 +345,9 @@ ROWS: dict[str, Row] = {
     ),
     "memory.getErasure": Row(GOVERNORS | AUDITORS, ids={"erasure_id": erasure}),
     "memory.resumeErasure": Row(GOVERNORS, ids={"erasure_id": erasure}, body=lambda place: {}),
+    "memory.cancelErasure": Row(
+        GOVERNORS, ids={"erasure_id": held_up_erasure}, body=lambda place: {}
+    ),
     "memory.exportErasures": Row(GOVERNORS | AUDITORS),
     # reviews
     "memory.listReviews": Row(GOVERNORS),

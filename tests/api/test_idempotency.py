@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from memory.api.idempotency import stored_key
 from memory.tenancy import tenant_context, tenant_id_of
 from tests.api.endpoints import Endpoint, endpoints
 from tests.api.isolation import World
@@ -61,7 +62,7 @@ def kept_keys(world: World, key: str) -> int:
     with tenant_context(tenant_id), connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM idempotency_key WHERE tenant_id = %s::uuid AND key = %s",
-            [tenant_id, key],
+            [tenant_id, stored_key(tenant_id, key)],
         )
         return int(cursor.fetchone()[0])
 

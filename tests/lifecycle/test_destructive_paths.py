@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from django.db import Error, connection, transaction
@@ -17,6 +17,7 @@ from memory.access import system_principal
 from memory.actions.expire_overdue import expire_overdue
 from memory.actions.finish_holds import finish_holds
 from memory.actions.reindex_facts import reindex_changed_types
+from memory.actions.replay_endings import Ended, EndedAgain, end_what_had_ended
 from memory.actions.run_erasure import run_due_erasures
 from memory.destructive_paths import PATHS, RELEASE, DestructivePath
 from memory.erasure.ledger import selector_digest
@@ -263,6 +264,28 @@ def _undo_purge(scene: Scene) -> None:
         assert destroy_overdue(scene.kit.id, later) == 1
 
 
+def _restore_again(scene: Scene, item: Literal["record", "fact"], act: str) -> EndedAgain:
+    """As a restore does with what had ended since the backup."""
+    digest = b"d" * 32
+    thing = Ended(timezone.now(), item, act, {digest})
+    return end_what_had_ended(
+        principal=scene.worker, things=[thing], ids={(item, digest): scene.held}
+    )
+
+
+def _restore_of_facts(scene: Scene) -> None:
+    scene.hold_fact()
+    for act in ("deleted", "destroyed"):
+        again = _restore_again(scene, "fact", act)
+        assert (again.held, again.counts) == ([HELD], {})
+
+
+def _restore(scene: Scene) -> None:
+    scene.hold_record()
+    assert _restore_again(scene, "record", "superseded").held == [HELD]
+    assert _restore_again(scene, "record", "deleted").counts == {"records.deleted": 1}
+
+
 def _let_wait(scene: Scene, table: str) -> None:
     """Let the held thing wait for a decision."""
     with tenant_context(scene.kit.id), connection.cursor() as cursor:
@@ -347,6 +370,9 @@ TRIES: dict[str, Callable[[Scene], None]] = {
     "emit": _emit,
     "route": _route,
     "undo-purge": _undo_purge,
+    "restore-of-facts": _restore_of_facts,
+    "restore": _restore,
+    "undo-purge-of-a-restore": _undo_purge,
 }
 
 

@@ -261,6 +261,8 @@ def test_a_replay_after_a_restore_erases_again_what_came_back(acme: TenantKit) -
     run(acme)
     ledger = body_of(admin.get(f"{ERASURES}/export"), 200)["data"]
     assert ANN not in json.dumps(ledger)
+    # What comes back below is as if it had been written before.
+    ledger = [{**one, "completedAt": "2099-01-01T00:00:00Z"} for one in ledger]
     write(acme, content="came back", subjects=(Subject("user", ANN),))
     unknown = {**ledger[0], "id": "0190a3a0-0000-7000-8000-000000000000", "keyId": "another"}
     bare = {k: v for k, v in unknown.items() if k not in ("selectorHmac", "keyId")}

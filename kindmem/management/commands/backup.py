@@ -12,6 +12,7 @@ from django.db import connection
 from kindmem.backups import archive
 from kindmem.backups.catalog import catalog_digests
 from kindmem.backups.programs import ProgramFailed, conninfo, dump
+from memory.endings import write_down
 from memory.installation_keys import digest_text
 from memory.instants import instant_text
 from memory.ledgers import ledger_in_database, merged, read_ledger, write_ledger
@@ -103,5 +104,6 @@ def _ledgers() -> dict[str, Any]:
             ledger = ledger_in_database(tenant_id)
         if any(ledger.values()):
             write_ledger(slug, ledger)
+        write_down(tenant_id, slug)
         found[slug] = merged(read_ledger(slug), ledger)
     return found

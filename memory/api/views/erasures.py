@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from memory.actions.cancel_erasure import cancel_erasure
 from memory.actions.create_erasure import create_erasure
 from memory.actions.replay_erasures import replay_erasures, resume_erasure
 from memory.api import parameters
@@ -18,6 +19,7 @@ from memory.erasure.ledger import (
     whole_ledger,
 )
 from memory.erasure.preview import preview_erasure
+from memory.erasure.stores import has_remains
 
 TAG = "Erasures"
 _UUID = {"type": "string", "format": "uuid"}
@@ -41,6 +43,7 @@ _LEDGER_ENTRY = shape(
         "status": TEXT,
         "createdAt": INSTANT,
         "completedAt": INSTANT,
+        "reachesBefore": INSTANT,
     },
     required=("id", "selectorKind", "requestedBy", "status", "createdAt"),
 )
@@ -55,7 +58,7 @@ ERASURE: dict[str, Any] = {
         "id": _UUID,
         "selectorKind": {"enum": list(KINDS)},
         "selector": {"type": "object"},
-        "status": {"enum": ["pending", "running", "completed"]},
+        "status": {"enum": ["pending", "running", "completed", "cancelled"]},
         "phase": {"enum": ["seed", "expand", "settle", "erase", "done"]},
         "requestedBy": TEXT,
         "matchable": {"type": "boolean"},
@@ -67,6 +70,8 @@ ERASURE: dict[str, Any] = {
         "startedAt": INSTANT,
         "completedAt": INSTANT,
         "replayedAt": INSTANT,
+        "reachesBefore": INSTANT,
+        "reachesNothing": {"const": True},
     },
 }
 _REACH = {
@@ -125,7 +130,10 @@ class Erasures(ApiView):
     @operation(
         id="memory.createErasure",
         summary="Erase a person, a conversation or a fact (admin)",
-        description="Exactly one of `factId`, `subject`, `conversationId`. A hold that it reaches refuses it whole.",
+        description=(
+            "Exactly one of `factId`, `subject`, `conversationId`. A hold that it reaches refuses it whole. `reachesNothing`: "
+            "no fact, record or payload is there under this id now; is it written exactly so?"
+        ),
         ability="write",
         body=CREATE,
         matters=always,
@@ -139,7 +147,8 @@ class Erasures(ApiView):
         said = call.body
         kind, selector_id = _selector(said)
         erasure = create_erasure(principal=call.principal, kind=kind, selector_id=selector_id)
-        return Answer(202, erasure.wire())
+        is_empty = not has_remains(call.principal.tenant_id, erasure)
+        return Answer(202, erasure.wire() | ({"reachesNothing": True} if is_empty else {}))
 
 
 class ErasurePreview(ApiView):
@@ -194,6 +203,30 @@ class ErasureResume(ApiView):
             erasure_id=call.path["erasure_id"],
             force=call.body.get("force", False),
         )
+        return Answer(200, erasure.wire())
+
+
+class ErasureCancel(ApiView):
+    @operation(
+        id="memory.cancelErasure",
+        summary="End an erasure that a legal hold stops (admin)",
+        description=(
+            "What it cleared stays cleared; `counts.held` says how much the holds keep. It is not taken up again when they are "
+            "released: ask for it anew."
+        ),
+        ability="write",
+        body=Shape(shape({})),
+        matters=always,
+        answers={200: ERASURE},
+        changes=True,
+        errors=(
+            *("bad-input", "unknown-field", "erasure-not-found"),
+            *("permission-denied", "erasure-not-held-up"),
+        ),
+        tag=TAG,
+    )
+    def post(self, call: Call) -> Answer:
+        erasure = cancel_erasure(principal=call.principal, erasure_id=call.path["erasure_id"])
         return Answer(200, erasure.wire())
 
 

@@ -1,0 +1,14 @@
+ALTER TABLE fact DROP CONSTRAINT fact_review_reason_is_known;
+ALTER TABLE fact ADD CONSTRAINT fact_review_reason_is_known CHECK (review_reason IN ('instruction', 'wide')) NOT VALID;
+DROP TRIGGER fact_notes_that_it_is_set_aside ON fact;
+DROP TRIGGER fact_notes_its_end ON fact;
+DROP TRIGGER fact_revision_notes_its_end ON fact_revision;
+DROP TRIGGER forgotten_fingerprint_is_noted ON forgotten_fingerprint;
+DROP TRIGGER record_act_notes_what_came_back ON record_act;
+DROP TRIGGER memory_record_notes_its_end ON memory_record;
+DROP FUNCTION note_ended_fact();
+DROP FUNCTION note_closed_revision();
+DROP FUNCTION note_mark();
+DROP FUNCTION note_undone_end();
+DROP FUNCTION note_ended_record();
+DROP TABLE ended_item;
