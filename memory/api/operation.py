@@ -26,6 +26,7 @@ from memory.api.authentication import authenticate, check_is_named, check_is_pro
 from memory.api.body import read_body
 from memory.api.errors import refused
 from memory.api.json_text import dumps
+from memory.api.large_bodies import in_turn
 from memory.api.metrics import observe
 from memory.api.openapi import KEY_IS_IGNORED, KEY_IS_KEPT, openapi_answer, openapi_parameter
 from memory.api.parameters import Parameter, read_query
@@ -284,9 +285,10 @@ def _run(
         return _json(answer.status, text, answer.headers), answer.later
 
     try:
-        if declared.outside:
-            return _run_outside(declared, handler, arrive, begun)
-        response, later = in_transaction(unit, has_begun=lambda: bool(begun))
+        with in_turn(len(raw or b"")):
+            if declared.outside:
+                return _run_outside(declared, handler, arrive, begun)
+            response, later = in_transaction(unit, has_begun=lambda: bool(begun))
     except LegalHoldActive as error:
         # After the rollback, so that the refusal stays.
         if begun:

@@ -22,8 +22,8 @@ AT_ONCE = 12
 MIB = 1 << 20
 GROWTH_BYTES = 400 * MIB
 """What one worker with four threads may grow by, its first use of everything included: about 80 a thread while a body is read."""
-BATCH_GROWTH_BYTES = 1_400 * MIB
-"""The same for batches, whose bodies may be eight times as large."""
+BATCH_GROWTH_BYTES = 800 * MIB
+"""The same for batches, whose bodies may be eight times as large, and have their turn one by one."""
 BATCH = "/v1/memory/runs/bomb/log/batch"
 
 
