@@ -56,9 +56,11 @@ def compared(bad: Mapping[str, Any], hash_before: str | None = None) -> Compared
     return Compared(expected, found, *words, are_hashes)
 
 
-def which_changed(bad: Mapping[str, Any], named_after: str | None) -> str:
+def which_changed(
+    bad: Mapping[str, Any], named_after: str | None, entry_hash: str | None = None
+) -> str:
     """Whether the content or the stored hash was changed, where what follows the entry tells: `named_after` is the hash that
-    the next entry, or the run's head, names as this entry's."""
+    the next entry, or the run's head, names as this entry's; `entry_hash` the one that is stored with it."""
     if bad["class"] != "content" or named_after is None:
         return ""
     if named_after == bad["found"]:
@@ -70,6 +72,11 @@ def which_changed(bad: Mapping[str, Any], named_after: str | None) -> str:
         return _(
             "What follows this entry names the stored hash. So the hash is the one it was written with, and what the entry "
             "says was changed."
+        )
+    if named_after == entry_hash and str(bad["found"]).startswith("sha256:"):
+        return _(
+            "What differs is the hash of the payload. What follows this entry names the hash that is stored with the entry, so "
+            "it was the payload that was changed, or what is stored as its hash."
         )
     return ""
 

@@ -125,14 +125,15 @@ def _damage(visit: Visit, found: Verification, bad: dict[str, Any]) -> dict[str,
     if is_here:
         around = entry_lines(visit.principal, found.run_id, after=max(-1, sequence - 3), limit=5)
         named = named_after(visit.principal, found.run_id, sequence)
-    before = {line.sequence: line.entry_hash for line in around}.get(sequence - 1)
+    hashes = {line.sequence: line.entry_hash for line in around}
+    before = hashes.get(sequence - 1)
     return {
         "is_here": is_here,
         "bad_title": title,
         "bad_meaning": meaning,
         "around": around,
         "compared": compared(bad, tag(ZERO_HASH) if sequence == 0 else before),
-        "which_changed": which_changed(bad, named),
+        "which_changed": which_changed(bad, named, hashes.get(sequence)),
     }
 
 

@@ -109,6 +109,7 @@ def test_a_report_of_damage_claims_no_proof_of_what_is_stored(
         )
     shown = text_of(auditor.post("audit/run/run-1/verify/", {}, follow=True))
     assert "byte for byte" not in shown
+    assert "it was the payload that was changed" in shown
     assert "It proves that what is stored of this run is not what was written" in shown
     assert "Entries #0 to #1 agree with each other" in shown
     assert "It does not prove that what comes after is right or wrong" in shown
