@@ -38,7 +38,7 @@ from tests.benchmarks.recall_bench import KEYS
 from tests.benchmarks.search_bench import text_maker
 
 ROUNDS = usual_or_quick(3, 1)
-REQUESTS = {1: usual_or_quick(100, 3), 8: usual_or_quick(160, 8)}
+REQUESTS = {1: usual_or_quick(60, 3), 8: usual_or_quick(120, 8)}
 """How many of each kind a round, by the number of clients."""
 POOL = usual_or_quick(60, 4)
 """As many recordings of what changes nothing that is asked for again."""
@@ -278,7 +278,7 @@ def at_size(size: int) -> Iterator[tuple[str, float]]:
     client = ApiClient(token)
     until_loaded(client)
     page = max(1, min(50, size // 500 - 1))
-    families = remembered_families(client, 3 * ROUNDS * REQUESTS[1])
+    families = remembered_families(client, 3 * ROUNDS * REQUESTS[1] // 2 + 3)
     with web_server() as port:
         far = quote(far_cursor(Client(port, token), page))
     every = kinds(ids, page, far, families)
