@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from memory.api.idempotency import stored_key
 from memory.embeddings import provider
 from memory.errors import TenantClosed
 from memory.housekeeping import JOBS, drop_old_answers, fill_in_vectors, for_each_tenant
@@ -49,8 +50,8 @@ def test_answers_kept_for_retries_go_when_their_day_is_over(live_acme: TenantKit
     with tenant_context(live_acme.id), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET expires_at = now() - interval '1 second' "
-            "WHERE tenant_id = %s::uuid AND key = 'old'",
-            [live_acme.id],
+            "WHERE tenant_id = %s::uuid AND key = %s",
+            [live_acme.id, stored_key(live_acme.id, "old")],
         )
     drop_old_answers()
     assert rows(live_acme, "SELECT count(*) FROM idempotency_key WHERE tenant_id = %s::uuid") == 1
