@@ -183,7 +183,8 @@ class _Remembering:
             "user_stated",
             "user_correction",
         )
-        return not (is_users_word and self._spoken_at(self.draft.captured_at) > moment)
+        spoken_at = self.draft.captured_at if self.word is None else self.word.spoken_at
+        return not (is_users_word and spoken_at > moment)
 
     def _bound(self) -> None:
         draft = self.draft

@@ -67,6 +67,11 @@ class Bygones:
         return max(filter(None, (self.value_forgotten_at, self.value_retired_at)), default=None)
 
 
+# A writer's clock may be a little ahead of ours: the very words that were forgotten must not look newer than their end.
+_SINCE = "greatest(f.made_at, r.captured_at)"
+_OF_RECORD = "LEFT JOIN memory_record r ON r.tenant_id = f.tenant_id AND r.id = f.record_id"
+
+
 def bygones(tenant_id: UUID, draft: Draft | Record) -> Bygones:
     """What the fingerprints say of what a draft, or a record that waits, says. One statement."""
     about = (draft.subject_type, draft.subject_id)
@@ -78,8 +83,8 @@ def bygones(tenant_id: UUID, draft: Draft | Record) -> Bygones:
     ]
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT kind, max(made_at) FROM forgotten_fingerprint "
-            "WHERE tenant_id = %s::uuid AND digest = ANY(%s::bytea[]) GROUP BY kind",
+            f"SELECT f.kind, max({_SINCE}) FROM forgotten_fingerprint f {_OF_RECORD} "
+            "WHERE f.tenant_id = %s::uuid AND f.digest = ANY(%s::bytea[]) GROUP BY f.kind",
             [tenant_id, [key, value, *refused]],
         )
         found: dict[str, datetime] = dict(cursor.fetchall())
@@ -106,8 +111,8 @@ def retired_with_nothing_since(principal: Principal, draft: Draft) -> datetime |
         if not ids or is_in_use:
             return None
         cursor.execute(
-            "SELECT max(made_at) FROM forgotten_fingerprint "
-            "WHERE tenant_id = %s::uuid AND kind = 'retired-value' AND record_id = ANY(%s::text[])",
+            f"SELECT max({_SINCE}) FROM forgotten_fingerprint f {_OF_RECORD} "
+            "WHERE f.tenant_id = %s::uuid AND f.kind = 'retired-value' AND f.record_id = ANY(%s::text[])",
             [tenant_id, ids],
         )
         retired_at: datetime | None = cursor.fetchone()[0]

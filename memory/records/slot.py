@@ -117,7 +117,8 @@ def outcome(occupant: Record | None, draft: Draft, *, speaks: bool, spoken_at: d
         return Outcome.SUPERSEDE
     if speaks and draft.source_type != "agent_inferred" and _held_before(draft, occupant):
         return Outcome.PAST
-    if is_users_word and (is_guess or spoken_at >= occupant.captured_at):
+    # Its writer's clock may have been ahead of ours: it was said by the time it was told.
+    if is_users_word and (is_guess or spoken_at >= min(occupant.captured_at, occupant.recorded_at)):
         return Outcome.SUPERSEDE
     return Outcome.CHANGED
 
