@@ -104,7 +104,7 @@ def _all_of(scope: Named, parts: dict[str, object]) -> str:
 
 
 IS_THERE = """(m.status <> 'deleted' OR EXISTS (
-  SELECT 1 FROM sealed_copy s WHERE s.tenant_id = m.tenant_id AND s.record_id = m.id))"""
+  SELECT 1 FROM sealed_copy s WHERE s.tenant_id = %(tenant)s::uuid AND s.record_id = m.id))"""
 """Over `m`: a record that a hold can still keep something of."""
 
 
