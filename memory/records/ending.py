@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection
@@ -154,20 +154,7 @@ def forget(
     gone = [one.id for one in endings]
     destroy_undo_copies(tenant_id, record_ids=gone)
     drop_values(tenant_id, endings, at, undo)
-    update_active = [one.id for one in endings if one.status == "active"]
-    others = [one.id for one in endings if one.status != "active"]
-    for ids, ended in ((update_active, {"ended_at": at}), (others, {})):
-        if ids:
-            update_records(
-                tenant_id,
-                ids,
-                at,
-                status="deleted",
-                deleted_at=at,
-                deleted_reason=reason,
-                request_digest=None,
-                **ended,
-            )
+    bury(tenant_id, endings, at, reason)
     _stop_serving(tenant_id, gone, at)
     # The answer to a correction holds what it replaced, too.
     withhold_answers(tenant_id, replaced_by(tenant_id, gone), at)
@@ -186,6 +173,15 @@ def forget(
     ]
     add_fingerprints(tenant_id, digests, at, receipt)
     return endings
+
+
+def bury(tenant_id: UUID, endings: Sequence[Ending], at: datetime, reason: str) -> None:
+    """Make tombstones of them; what had ended before keeps its time."""
+    tomb: dict[str, Any] = {"status": "deleted", "deleted_at": at, "deleted_reason": reason}
+    for was_active in (True, False):
+        if ids := [one.id for one in endings if (one.status == "active") is was_active]:
+            ended = {"ended_at": at} if was_active else {}
+            update_records(tenant_id, ids, at, request_digest=None, **tomb, **ended)
 
 
 def supersede(

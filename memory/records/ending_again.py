@@ -11,6 +11,7 @@ from uuid import UUID
 
 from memory.records.ending import (
     Ending,
+    bury,
     drop_values,
     forget_traces,
     lock_closure,
@@ -42,7 +43,7 @@ def end_again(
     if status == "deleted":
         destroy_undo_copies(tenant_id, record_ids=gone)
         drop_values(tenant_id, endings, at, None)
-        _bury(tenant_id, endings, at)
+        bury(tenant_id, endings, at, REASON)
         forget_traces(tenant_id, gone, at)
         withhold_answers(tenant_id, replaced_by(tenant_id, gone), at)
     else:
@@ -51,23 +52,6 @@ def end_again(
             drop_values(tenant_id, [one for one in endings if not one.keeps_value], at, None)
     withhold(tenant_id, gone, at)
     return endings, held
-
-
-def _bury(tenant_id: UUID, endings: Sequence[Ending], at: datetime) -> None:
-    active = [one.id for one in endings if one.status == "active"]
-    others = [one.id for one in endings if one.status != "active"]
-    for ids, ended in ((active, {"ended_at": at}), (others, {})):
-        if ids:
-            update_records(
-                tenant_id,
-                ids,
-                at,
-                status="deleted",
-                deleted_at=at,
-                deleted_reason=REASON,
-                request_digest=None,
-                **ended,
-            )
 
 
 def set_aside_again(tenant_id: UUID, ids: Sequence[str], at: datetime) -> list[str]:
